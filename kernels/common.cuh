@@ -1,0 +1,84 @@
+// What every kernel shares: fixed-width types, the data that buffers hold, and how
+// a check reports. The functions of data match src/pattern/data.rs to the bit.
+#pragma once
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+// Brackets the loads and stores of a kernel's hot body. The comments survive into
+// the PTX, where a test counts what stands between them against what the pattern
+// declares; they become no instruction. Loop-invariant loads belong before the
+// body: the front end moves no load out of it.
+#define BODY_BEGIN asm volatile("// body begin")
+#define BODY_END asm volatile("// body end")
+
+__device__ __forceinline__ u32 mix(u32 x) {
+    x ^= x >> 16;
+    x *= 0x21f0aaadu;
+    x ^= x >> 15;
+    x *= 0xd35a2d97u;
+    return x ^ (x >> 15);
+}
+
+// Folds a 64-bit position into 32 bits so that positions 2^32 apart differ.
+__device__ __forceinline__ u32 fold(u64 index) {
+    return (u32)index ^ ((u32)(index >> 32) * 0x9E3779B9u);
+}
+
+__device__ __forceinline__ u32 random_word(u32 seed, u64 index) {
+    return mix(fold(index) ^ seed);
+}
+
+// In [-1, 1].
+__device__ __forceinline__ float random_f32(u32 seed, u64 index) {
+    return __int2float_rn((int)random_word(seed, index)) * (1.0f / 2147483648.0f);
+}
+
+__device__ __forceinline__ u32 ramp_word(u32 seed, u64 index) {
+    return fold(index) * 0x9E3779B1u + seed;
+}
+
+// What a word at a position adds to a read checksum.
+__device__ __forceinline__ u64 weighted(u32 word, u64 index) {
+    return (u64)word * (u32)(2u * (u32)index + 1u);
+}
+
+// The lowest wrong index and how many results were wrong, over all blocks.
+struct Status {
+    u64 mismatches;
+    u64 first_bad;
+};
+
+__device__ __forceinline__ void report(Status *status, bool wrong, u64 index) {
+    if (wrong) {
+        atomicAdd(&status->mismatches, 1ull);
+        atomicMin(&status->first_bad, index);
+    }
+}
+
+__device__ __forceinline__ u64 global_thread() {
+    return (u64)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+__device__ __forceinline__ u64 global_threads() {
+    return (u64)gridDim.x * blockDim.x;
+}
+
+// Sum over a block of 256 threads; valid in thread 0.
+__device__ __forceinline__ u64 block_sum(u64 value) {
+    __shared__ u64 warp_sums[8];
+    for (int offset = 16; offset > 0; offset /= 2) {
+        value += __shfl_down_sync(0xFFFFFFFFu, value, offset);
+    }
+    if (threadIdx.x % 32 == 0) {
+        warp_sums[threadIdx.x / 32] = value;
+    }
+    __syncthreads();
+    u64 sum = 0;
+    if (threadIdx.x == 0) {
+        for (int warp = 0; warp < 8; warp++) {
+            sum += warp_sums[warp];
+        }
+    }
+    return sum;
+}

@@ -1,0 +1,129 @@
+//! Exit codes, and the failures that lead to them.
+
+use crate::chart::ChartError;
+use crate::device::DeviceError;
+use crate::measure::Plans;
+use crate::pattern::{PlanError, SelectError};
+use crate::record::{LoadError, Run, SaveError, Status, Verdict};
+use crate::report::ReportError;
+
+/// How the program ended, for scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done; what was measured is verified and plausible.
+    Done = 0,
+    /// A fault of this program.
+    Internal = 1,
+    /// Wrong usage or unreadable input.
+    Usage = 2,
+    /// The device asked for is not usable here.
+    Device = 3,
+    /// The device returned wrong data.
+    WrongData = 4,
+    /// A figure that cannot be.
+    Implausible = 5,
+    /// Some case ended as error or timeout.
+    CaseFailed = 7,
+    /// Ended by the user.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// What a finished document leads to.
+    pub fn of(run: &Run) -> Self {
+        let any_verdict = |verdict| run.measurements.iter().any(|m| m.verdict == Some(verdict));
+        if any_verdict(Verdict::Unverified) {
+            Self::WrongData
+        } else if any_verdict(Verdict::AbovePeak) {
+            Self::Implausible
+        } else if run.measurements.iter().any(|m| matches!(m.status, Status::Error | Status::Timeout)) {
+            Self::CaseFailed
+        } else {
+            Self::Done
+        }
+    }
+
+    /// The more important of two codes, when several devices were measured.
+    pub fn and(self, other: Self) -> Self {
+        const ORDER: [Exit; 8] = [
+            Exit::Interrupted,
+            Exit::Internal,
+            Exit::Usage,
+            Exit::Device,
+            Exit::WrongData,
+            Exit::Implausible,
+            Exit::CaseFailed,
+            Exit::Done,
+        ];
+        ORDER.into_iter().find(|&exit| exit == self || exit == other).unwrap_or(self)
+    }
+}
+
+/// Why a command could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Wrong usage; the text says what to do.
+    #[error("{0}")]
+    Usage(String),
+    /// A name that selects nothing.
+    #[error(transparent)]
+    Select(#[from] SelectError),
+    /// A case that cannot be as written.
+    #[error(transparent)]
+    Plan(PlanError),
+    /// A device that cannot be used.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A document that cannot be read.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A document that cannot be written.
+    #[error(transparent)]
+    Save(#[from] SaveError),
+    /// A report that cannot be made.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// A chart that cannot be drawn.
+    #[error(transparent)]
+    Chart(#[from] ChartError),
+    /// Output that could not be written.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+impl Failure {
+    /// The exit code.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Usage(_) | Self::Select(_) | Self::Plan(_) | Self::Load(_) | Self::Save(_) | Self::Report(_) | Self::Output(_) => Exit::Usage,
+            Self::Device(DeviceError::NotFound(_)) => Exit::Usage,
+            Self::Device(_) => Exit::Device,
+            Self::Chart(_) => Exit::Internal,
+        }
+    }
+}
+
+/// Refuses, before anything is measured, what cannot be measured as wished: a
+/// named size that does not fit, or a device with too little memory for any default.
+pub(super) fn check_plans(plans: &Plans) -> Result<(), Failure> {
+    if let Some(error) = plans.error(|id, error| id.size().is_some() || !matches!(error, PlanError::TooLarge(_))) {
+        return Err(Failure::Plan(error.clone()));
+    }
+    match plans.error(|_, _| true) {
+        Some(error) if plans.only_peaks_left() => Err(DeviceError::Unusable(error.to_string()).into()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_graver_of_two_codes_wins() {
+        assert_eq!(Exit::Done.and(Exit::CaseFailed), Exit::CaseFailed);
+        assert_eq!(Exit::CaseFailed.and(Exit::WrongData), Exit::WrongData);
+        assert_eq!(Exit::WrongData.and(Exit::Interrupted), Exit::Interrupted);
+        assert_eq!(Exit::Implausible.and(Exit::WrongData), Exit::WrongData);
+    }
+}

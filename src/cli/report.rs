@@ -1,0 +1,32 @@
+//! `hbmark report`: charts and tables from run documents alone.
+
+use std::path::PathBuf;
+
+use super::{Exit, Failure, output::emit};
+use crate::{record, report};
+
+/// Arguments of `hbmark report`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  hbmark report hbmark-out/nvidia-h200-20260501T120000Z -o h200-report")]
+pub struct Args {
+    /// Run documents, or folders that hold one
+    #[arg(required = true, value_name = "RUN|DIR")]
+    runs: Vec<PathBuf>,
+    /// Folder to write into; files of an earlier report there are replaced
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+}
+
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    let runs = args.runs.iter().map(|path| record::load(path)).collect::<Result<Vec<_>, _>>()?;
+    let written = report::write(&runs, &args.output)?;
+    for (chart, why) in &written.left_out {
+        eprintln!("left out: {chart}: {why}");
+    }
+    let mut text = String::new();
+    for file in &written.files {
+        text += &format!("{}\n", file.display());
+    }
+    emit(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,172 @@
+//! CUDA devices: plans carried out by the shipped PTX kernels through `cust`.
+
+pub mod driver;
+mod error;
+mod identity;
+mod modules;
+mod nvml;
+mod program;
+
+use cust::CudaApiVersion;
+use cust::context::{Context, CurrentContext};
+use cust::device::{Device as CustDevice, DeviceAttribute};
+use cust::memory::{DeviceBuffer, DevicePointer, mem_get_info};
+use cust::stream::{Stream, StreamFlags};
+
+use self::error::{at_work, unusable};
+use self::modules::Modules;
+use super::{Device, DeviceError, Program};
+use crate::pattern::{DeviceKind, Facts, Plan};
+use crate::record;
+
+/// Whether CUDA can be used here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Presence {
+    /// There is no NVIDIA driver on this machine; the text says what was looked for.
+    Absent(String),
+    /// There is one, and it works as far as starting it shows.
+    Working {
+        /// How many devices it shows.
+        devices: u32,
+    },
+}
+
+/// Starts the driver and counts its devices.
+///
+/// # Errors
+/// [`DeviceError::Unusable`] when a driver is there but fails, or shows no device.
+pub fn presence() -> Result<Presence, DeviceError> {
+    order_by_bus();
+    match driver::state() {
+        driver::DriverState::Missing { searched } => {
+            return match driver::kernel_driver_present() {
+                None => Ok(Presence::Absent(format!("no NVIDIA driver was found (looked for {})", searched.join(", ")))),
+                Some(evidence) => Err(DeviceError::Unusable(format!(
+                    "this machine has an NVIDIA driver ({evidence}), but its library is not visible here (looked for {}): \
+                     in a container, start it with the 'compute' capability (NVIDIA_DRIVER_CAPABILITIES=compute,utility); \
+                     otherwise install the driver's libcuda package",
+                    searched.join(", ")
+                ))),
+            };
+        }
+        driver::DriverState::Unloadable { path, reason } => {
+            return Err(DeviceError::Unusable(format!("the NVIDIA driver library {path} cannot be loaded: {reason}; reinstall the driver")));
+        }
+        driver::DriverState::Loaded { .. } => {}
+    }
+    cust::init(cust::CudaFlags::empty()).map_err(unusable("starting the NVIDIA driver"))?;
+    let devices = CustDevice::num_devices().map_err(unusable("counting CUDA devices"))?;
+    if devices == 0 {
+        return Err(unusable("looking for CUDA devices")(cust::error::CudaError::NoDevice));
+    }
+    Ok(Presence::Working { devices })
+}
+
+/// Makes the driver count devices as nvidia-smi does, unless the user chose otherwise.
+fn order_by_bus() {
+    const ORDER: &str = "CUDA_DEVICE_ORDER";
+    if std::env::var_os(ORDER).is_none() {
+        // SAFETY: called before the driver starts and before this program starts
+        // any thread that reads the environment.
+        unsafe { std::env::set_var(ORDER, "PCI_BUS_ID") };
+    }
+}
+
+/// One CUDA device with its primary context.
+pub struct CudaDevice {
+    index: u32,
+    device: CustDevice,
+    // Fields drop in this order: modules, memory and stream before the context.
+    modules: Modules,
+    arena: Option<DeviceBuffer<u8>>,
+    stream: Stream,
+    driver_cuda: (i32, i32),
+    context: Context,
+}
+
+impl CudaDevice {
+    /// Opens the device with this index.
+    ///
+    /// # Errors
+    /// When it cannot be used; [`presence`] must have found it.
+    pub fn open(index: u32) -> Result<Self, DeviceError> {
+        let device = CustDevice::get_device(index).map_err(unusable(&format!("opening CUDA device {index}")))?;
+        let context = Context::new(device).map_err(unusable(&format!("creating a context on CUDA device {index}")))?;
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(unusable("creating a stream"))?;
+        let version = CudaApiVersion::get().map_err(unusable("asking the driver's version"))?;
+        Ok(Self {
+            index,
+            device,
+            modules: Modules::default(),
+            arena: None,
+            stream,
+            driver_cuda: (version.major(), version.minor()),
+            context,
+        })
+    }
+
+    /// The driver's unique id of this device, or of this slice of a divided card.
+    ///
+    /// # Errors
+    /// When the driver does not tell.
+    pub fn uuid(&self) -> Result<String, DeviceError> {
+        identity::uuid(self)
+    }
+
+    /// Makes this device the one that the thread's next calls mean.
+    fn activate(&self) -> Result<(), DeviceError> {
+        CurrentContext::set_current(&self.context).map_err(at_work("making the context current"))
+    }
+
+    fn attribute(&self, attribute: DeviceAttribute) -> Result<i32, DeviceError> {
+        self.device.get_attribute(attribute).map_err(at_work(&format!("asking the device attribute {attribute:?}")))
+    }
+
+    /// An attribute that some drivers and virtual machines report as zero.
+    fn positive(&self, attribute: DeviceAttribute) -> Result<u64, String> {
+        match self.device.get_attribute(attribute) {
+            Ok(value) if value > 0 => Ok(value as u64),
+            Ok(value) => Err(format!("the driver reports {value}")),
+            Err(error) => Err(format!("the driver does not say: {error}")),
+        }
+    }
+
+    /// An address of at least `bytes` of memory, the same for every case until a larger one comes.
+    fn reserve(&mut self, bytes: u64) -> Result<DevicePointer<u8>, DeviceError> {
+        let held = self.arena.as_ref().map_or(0, |arena| arena.len() as u64);
+        if held < bytes {
+            // Give back first: both together may not fit.
+            self.arena = None;
+            let length = usize::try_from(bytes).map_err(|_| DeviceError::OutOfMemory(format!("{bytes} bytes exceed this machine's addresses")))?;
+            // SAFETY: any bit pattern is a valid u8, and buffers are filled before use.
+            let arena = unsafe { DeviceBuffer::uninitialized(length) };
+            self.arena = Some(arena.map_err(at_work(&format!("allocating {} MiB on the device", bytes >> 20)))?);
+        }
+        self.arena.as_ref().map(|arena| arena.as_device_ptr()).ok_or_else(|| DeviceError::Failed("no device memory is held".into()))
+    }
+}
+
+impl Device for CudaDevice {
+    fn facts(&self) -> Result<Facts, DeviceError> {
+        self.activate()?;
+        let (free, _) = mem_get_info().map_err(at_work("asking for the free memory"))?;
+        let held = self.arena.as_ref().map_or(0, |arena| arena.len());
+        Ok(Facts {
+            kind: DeviceKind::Cuda,
+            cache_bytes: self.positive(DeviceAttribute::L2CacheSize).ok(),
+            free_bytes: (free + held) as u64,
+            units: self.attribute(DeviceAttribute::MultiprocessorCount)?.max(1) as u32,
+            threads_per_unit: self.attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?.max(1) as u32,
+        })
+    }
+
+    fn identity(&self) -> Result<record::Device, DeviceError> {
+        self.activate()?;
+        identity::identity(self)
+    }
+
+    fn load<'a>(&'a mut self, plan: &'a Plan) -> Result<Box<dyn Program + 'a>, DeviceError> {
+        self.activate()?;
+        Ok(Box::new(program::CudaProgram::load(self, plan)?))
+    }
+}

@@ -1,0 +1,161 @@
+//! The kernels that ship with the program, as PTX.
+
+use std::collections::BTreeMap;
+
+use cust::module::Module;
+
+use super::error::at_work;
+use crate::device::DeviceError;
+
+/// One file of `kernels/`.
+pub(super) struct Shipped {
+    /// The source's name without its ending.
+    pub name: &'static str,
+    /// What the driver compiles.
+    pub ptx: &'static str,
+}
+
+macro_rules! shipped {
+    ($($name:literal),*) => {
+        &[$(Shipped { name: $name, ptx: include_str!(concat!("../../../kernels/", $name, ".compute_70.ptx")) }),*]
+    };
+}
+
+/// Every shipped module; each is loaded only when a run needs it, because the
+/// driver takes about 10 ms for each kernel that it compiles.
+pub(super) const SHIPPED: &[Shipped] = shipped!["content", "stream", "compute"];
+
+/// PTX versions, the CUDA version that introduced each, and the first driver with
+/// it (CUDA Toolkit release notes, "CUDA Driver" table; PTX ISA, "Release History").
+const PTX_SUPPORT: [(&str, (i32, i32), &str); 1] = [("8.0", (12, 0), "525")];
+
+/// The `.version` that a PTX text states.
+fn ptx_version(ptx: &str) -> Option<&str> {
+    ptx.lines().find_map(|line| line.strip_prefix(".version ")).map(str::trim)
+}
+
+/// Refuses PTX that the driver is too old for, before the driver does so without
+/// naming the reason.
+fn check_version(shipped: &Shipped, driver_cuda: (i32, i32)) -> Result<(), DeviceError> {
+    let version = ptx_version(shipped.ptx).unwrap_or("unknown");
+    match PTX_SUPPORT.iter().find(|(v, ..)| *v == version) {
+        Some((_, needed, _)) if driver_cuda >= *needed => Ok(()),
+        Some((_, needed, driver)) => Err(DeviceError::Unusable(format!(
+            "the kernels '{}' are PTX {version}, which needs CUDA {}.{}, and this driver implements CUDA {}.{}: update the driver to {driver} or newer",
+            shipped.name, needed.0, needed.1, driver_cuda.0, driver_cuda.1
+        ))),
+        None => Err(DeviceError::Failed(format!("the kernels '{}' state the PTX version '{version}', which this program does not know", shipped.name))),
+    }
+}
+
+/// The modules loaded on one device.
+#[derive(Default)]
+pub(super) struct Modules {
+    loaded: BTreeMap<&'static str, Module>,
+}
+
+impl Modules {
+    /// Loads a module unless it is loaded already. The context must be current.
+    pub fn ensure(&mut self, name: &str, driver_cuda: (i32, i32)) -> Result<(), DeviceError> {
+        if self.loaded.contains_key(name) {
+            return Ok(());
+        }
+        let shipped = SHIPPED.iter().find(|s| s.name == name).ok_or_else(|| DeviceError::Unsupported(format!("no CUDA kernels are called '{name}'")))?;
+        check_version(shipped, driver_cuda)?;
+        let module = Module::from_ptx(shipped.ptx, &[]).map_err(at_work(&format!("compiling the kernels '{name}' in the driver")))?;
+        self.loaded.insert(shipped.name, module);
+        Ok(())
+    }
+
+    /// A module that [`Self::ensure`] has loaded.
+    pub fn get(&self, name: &str) -> Result<&Module, DeviceError> {
+        self.loaded.get(name).ok_or_else(|| DeviceError::Failed(format!("the kernels '{name}' are not loaded")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pattern::{Body, CaseId, DeviceKind, Facts, PATTERNS, Profile, Work, plan};
+
+    #[test]
+    fn every_shipped_file_states_a_known_ptx_version() {
+        for shipped in SHIPPED {
+            check_version(shipped, (13, 0)).unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+
+    #[test]
+    fn a_driver_older_than_the_ptx_is_named_with_the_one_that_would_do() {
+        let error = check_version(&SHIPPED[0], (11, 8)).unwrap_err().to_string();
+        assert!(error.contains("CUDA 11.8") && error.contains("525"), "{error}");
+    }
+
+    /// The lines of one entry of a PTX text.
+    fn entry<'a>(ptx: &'a str, name: &str) -> Option<Vec<&'a str>> {
+        let heading = format!(".entry {name}(");
+        let mut lines = ptx.lines().skip_while(|line| !line.contains(&heading));
+        lines.next()?;
+        Some(lines.take_while(|line| *line != "}").map(str::trim).collect())
+    }
+
+    /// Bytes that one memory instruction moves, such as 16 for `ld.global.nc.v4.u32`.
+    fn width(opcode: &str) -> u32 {
+        let parts: Vec<&str> = opcode.split('.').collect();
+        let number = |prefixes: &[char]| {
+            parts.iter().skip(1).find_map(|part| part.strip_prefix(prefixes).and_then(|digits| digits.parse::<u32>().ok()))
+        };
+        number(&['v']).unwrap_or(1) * number(&['u', 's', 'f', 'b']).expect("a memory instruction has a type") / 8
+    }
+
+    /// What stands between the markers; none unless there is exactly one pair.
+    fn counted(lines: &[&str]) -> Option<Body> {
+        let at = |marker: &str| {
+            let places: Vec<usize> = (0..lines.len()).filter(|&i| lines[i] == marker).collect();
+            if let [place] = places[..] { Some(place) } else { None }
+        };
+        let (begin, end) = (at("// body begin")?, at("// body end")?);
+        let bytes = |kind: &str| {
+            lines[begin..end]
+                .iter()
+                .filter_map(|line| line.split_whitespace().find(|word| !word.starts_with('@')))
+                .filter(|opcode| opcode.starts_with(kind) && !opcode.contains(".param") && !opcode.contains(".shared"))
+                .map(width)
+                .sum()
+        };
+        Some(Body { load_bytes: bytes("ld."), store_bytes: bytes("st.") })
+    }
+
+    #[test]
+    fn a_kernel_loads_and_stores_what_its_pattern_declares() {
+        let facts = Facts { kind: DeviceKind::Cuda, cache_bytes: Some(60 << 20), free_bytes: 139 << 30, units: 132, threads_per_unit: 2048 };
+        let mut kernels = 0;
+        for id in PATTERNS.iter().flat_map(|p| p.ids(Profile::Full, DeviceKind::Cuda)) {
+            let case = plan(&CaseId::new(&id), &facts).unwrap();
+            let Work::Kernel(launch) = &case.plan.work else { continue };
+            let ptx = SHIPPED.iter().find(|s| s.name == launch.module).unwrap().ptx;
+            let lines = entry(ptx, launch.kernel).unwrap_or_else(|| panic!("no entry {} in {}", launch.kernel, launch.module));
+            let declared = launch.body.unwrap_or_else(|| panic!("{} declares no body", launch.kernel));
+            assert_eq!(counted(&lines), Some(declared), "{}", launch.kernel);
+            kernels += 1;
+        }
+        assert!(kernels >= 5);
+    }
+
+    #[test]
+    fn every_check_has_an_entry() {
+        let facts = Facts { kind: DeviceKind::Cuda, cache_bytes: Some(60 << 20), free_bytes: 139 << 30, units: 132, threads_per_unit: 2048 };
+        for id in PATTERNS.iter().flat_map(|p| p.ids(Profile::Full, DeviceKind::Cuda)) {
+            let check = plan(&CaseId::new(&id), &facts).unwrap().plan.check;
+            let ptx = SHIPPED.iter().find(|s| s.name == check.module).unwrap().ptx;
+            assert!(entry(ptx, check.kernel).is_some(), "{}", check.kernel);
+        }
+    }
+
+    #[test]
+    fn the_count_sees_a_missing_store() {
+        let lines = ["// body begin", "ld.global.nc.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];", "@%p1 st.global.u32 [%rd2], %r1;", "// body end"];
+        assert_eq!(counted(&lines), Some(Body { load_bytes: 16, store_bytes: 4 }));
+        assert_eq!(counted(&lines[1..]), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! What NVML, the management library, knows of a card. Every field is a value or
+//! a reason: containers, WSL, MIG and consumer cards each lack some.
+
+use std::ffi::c_uint;
+use std::sync::OnceLock;
+
+use libloading::Library;
+use nvml_wrapper::enum_wrappers::device::{EccCounter, GpuVirtualizationMode, MemoryError};
+use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::{Device, Nvml};
+
+use crate::record::{Ecc, Missing, Pcie, RemappedRows, known};
+
+/// The library's name for the loader.
+const LIBRARY: &str = if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1" };
+
+/// The library, started on first use and kept for the process's life.
+fn nvml() -> Result<&'static Nvml, String> {
+    static NVML: OnceLock<Result<Nvml, String>> = OnceLock::new();
+    let started = NVML.get_or_init(|| {
+        Nvml::builder().lib_path(LIBRARY.as_ref()).init().map_err(|error| match error {
+            NvmlError::LibloadingError(_) => {
+                format!("{LIBRARY} was not found; in a container, add 'utility' to NVIDIA_DRIVER_CAPABILITIES")
+            }
+            other => format!("NVML does not start: {other}"),
+        })
+    });
+    started.as_ref().map_err(Clone::clone)
+}
+
+fn says<T>(answer: Result<T, NvmlError>) -> Result<T, String> {
+    answer.map_err(|error| format!("NVML: {error}"))
+}
+
+/// One card, found by its bus address; or why it is not known here.
+pub(super) struct Card(Result<Device<'static>, String>);
+
+impl Card {
+    /// Looks a card up by `domain:bus:device.function`.
+    pub fn at(pci_address: &Result<String, String>) -> Self {
+        Self(pci_address.clone().and_then(|address| says(nvml()?.device_by_pci_bus_id(address))))
+    }
+
+    fn ask<T>(&self, question: impl FnOnce(&Device) -> Result<T, NvmlError>) -> Result<T, String> {
+        says(question(self.0.as_ref().map_err(Clone::clone)?))
+    }
+
+    pub fn driver_version(&self) -> Result<String, String> {
+        says(nvml()?.sys_driver_version())
+    }
+
+    /// Device id without the vendor, from the combined 32 bits that NVML gives.
+    pub fn pci_device_id(&self) -> Result<String, String> {
+        self.ask(|card| card.pci_info()).map(|pci| format!("0x{:04x}", pci.pci_device_id >> 16))
+    }
+
+    pub fn serial(&self) -> Result<String, String> {
+        self.ask(|card| card.serial())
+    }
+
+    pub fn part_number(&self) -> Result<String, String> {
+        self.ask(|card| card.board_part_number())
+    }
+
+    pub fn vbios(&self) -> Result<String, String> {
+        self.ask(|card| card.vbios_version())
+    }
+
+    pub fn ecc(&self) -> Ecc {
+        let mut missing = Missing::new();
+        let count = |kind| self.ask(|card| card.total_ecc_errors(kind, EccCounter::Volatile));
+        Ecc {
+            enabled: known(&mut missing, "enabled", self.ask(|card| card.is_ecc_enabled()).map(|ecc| ecc.currently_enabled)),
+            corrected: known(&mut missing, "corrected", count(MemoryError::Corrected)),
+            uncorrected: known(&mut missing, "uncorrected", count(MemoryError::Uncorrected)),
+            missing,
+        }
+    }
+
+    pub fn remapped_rows(&self) -> RemappedRows {
+        let mut missing = Missing::new();
+        let rows = self.remapped();
+        let field = |index: usize| rows.clone().map(|rows| rows[index]);
+        RemappedRows {
+            corrected: known(&mut missing, "corrected", field(0)),
+            uncorrected: known(&mut missing, "uncorrected", field(1)),
+            pending: known(&mut missing, "pending", field(2).map(|n| n != 0)),
+            failed: known(&mut missing, "failed", field(3).map(|n| n != 0)),
+            missing,
+        }
+    }
+
+    /// Corrected, uncorrected, pending, failed: a call that the wrapper does not have.
+    fn remapped(&self) -> Result<[c_uint; 4], String> {
+        type GetRemappedRows = unsafe extern "C" fn(*mut std::ffi::c_void, *mut c_uint, *mut c_uint, *mut c_uint, *mut c_uint) -> c_uint;
+        let card = self.0.as_ref().map_err(Clone::clone)?;
+        // SAFETY: NVML is loaded already; loading it again runs no new initialiser.
+        let library = unsafe { Library::new(LIBRARY) }.map_err(|error| error.to_string())?;
+        // SAFETY: the signature is that of nvml.h since CUDA 11.0.
+        let get = unsafe { library.get::<GetRemappedRows>(b"nvmlDeviceGetRemappedRows\0") }.map_err(|_| "NVML: this driver cannot tell".to_owned())?;
+        let mut rows = [0; 4];
+        let [corrected, uncorrected, pending, failed] = &mut rows;
+        // SAFETY: the handle belongs to the NVML that stays started, and the four
+        // addresses are of this function's array.
+        let code = unsafe { get(card.handle().cast(), corrected, uncorrected, pending, failed) };
+        match code {
+            0 => Ok(rows),
+            3 => Err("NVML: this card does not remap rows".into()),
+            other => Err(format!("NVML: error {other}")),
+        }
+    }
+
+    /// Meant to be read while the card is busy: an idle link slows down.
+    pub fn pcie(&self) -> Pcie {
+        let mut missing = Missing::new();
+        Pcie {
+            generation_under_load: known(&mut missing, "generation_under_load", self.ask(|card| card.current_pcie_link_gen())),
+            width_under_load: known(&mut missing, "width_under_load", self.ask(|card| card.current_pcie_link_width())),
+            generation_max: known(&mut missing, "generation_max", self.ask(|card| card.max_pcie_link_gen())),
+            width_max: known(&mut missing, "width_max", self.ask(|card| card.max_pcie_link_width())),
+            missing,
+        }
+    }
+
+    pub fn virtualization(&self) -> Result<String, String> {
+        let mode = self.ask(|card| card.virtualization_mode())?;
+        Ok(match mode {
+            GpuVirtualizationMode::Bare => "none",
+            GpuVirtualizationMode::PassThrough => "pass-through",
+            GpuVirtualizationMode::Vgpu => "vgpu",
+            GpuVirtualizationMode::HostVgpu => "host-vgpu",
+            GpuVirtualizationMode::HostVsga => "host-vsga",
+        }
+        .into())
+    }
+
+    /// Whether the card is divided into slices.
+    pub fn is_sliced(&self) -> Result<bool, String> {
+        match self.0.as_ref().map_err(Clone::clone)?.mig_mode() {
+            Ok(mode) => Ok(mode.current == 1),
+            // Cards that cannot be divided answer so.
+            Err(NvmlError::NotSupported) => Ok(false),
+            Err(error) => Err(format!("NVML: {error}")),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! One plan on a CUDA device.
+
+use std::ffi::c_void;
+
+use cust::event::{Event, EventFlags};
+use cust::function::Function;
+use cust::memory::{CopyDestination, DeviceBuffer};
+use cust::stream::Stream;
+use serde_json::json;
+
+use super::CudaDevice;
+use super::error::{at_work, raw};
+use crate::device::{DeviceError, Program, STATUS_START, Variant, Verification};
+use crate::pattern::{Arg, Buffer, Content, Launch, Plan, Work, data};
+
+/// Buffers start at multiples of this: one large page of the GPU.
+const ALIGNMENT: u64 = 2 << 20;
+
+/// A kernel looked up once, with its arguments in the form that the driver takes.
+struct Ready<'a> {
+    function: Function<'a>,
+    grid: u32,
+    block: u32,
+    /// Each argument in the low bytes of eight, where the driver reads as many as
+    /// the kernel's signature says (all targets of CUDA are little-endian).
+    args: Vec<u64>,
+}
+
+impl Ready<'_> {
+    fn launch(&self, stream: &Stream) -> cust::error::CudaResult<()> {
+        let pointers: Vec<*mut c_void> = self.args.iter().map(|arg| std::ptr::from_ref(arg).cast_mut().cast()).collect();
+        // SAFETY: the plan's arguments are those of the kernel's signature, in its
+        // order; every address lies in memory that `CudaProgram` holds, and the
+        // kernels stay within the sizes that they are given.
+        unsafe { stream.launch(&self.function, self.grid, self.block, 0, &pointers) }
+    }
+}
+
+/// A plan with its buffers filled and its kernels loaded.
+pub(super) struct CudaProgram<'a> {
+    device: &'a CudaDevice,
+    plan: &'a Plan,
+    addresses: Vec<u64>,
+    status: DeviceBuffer<u64>,
+    work: Option<Ready<'a>>,
+    check: Ready<'a>,
+    start: Event,
+    end: Event,
+}
+
+impl<'a> CudaProgram<'a> {
+    pub fn load(device: &'a mut CudaDevice, plan: &'a Plan) -> Result<Self, DeviceError> {
+        let driver_cuda = device.driver_cuda;
+        let work_module = match &plan.work {
+            Work::Kernel(launch) => Some(launch.module),
+            Work::Copy { .. } => None,
+        };
+        for module in ["content", plan.check.module].into_iter().chain(work_module) {
+            device.modules.ensure(module, driver_cuda)?;
+        }
+        let mut offsets = Vec::with_capacity(plan.buffers.len());
+        let mut total = 0u64;
+        for buffer in &plan.buffers {
+            offsets.push(total);
+            total += buffer.bytes.next_multiple_of(ALIGNMENT);
+        }
+        let base = device.reserve(total)?.as_raw();
+        let device: &'a CudaDevice = device;
+        let addresses: Vec<u64> = offsets.iter().map(|offset| base + offset).collect();
+        let status = DeviceBuffer::from_slice(&STATUS_START).map_err(at_work("allocating the status words"))?;
+        let status_address = status.as_device_ptr().as_raw();
+        let work = match &plan.work {
+            Work::Kernel(launch) => Some(ready(device, launch, &addresses, status_address)?),
+            Work::Copy { .. } => None,
+        };
+        let event = || Event::new(EventFlags::DEFAULT).map_err(at_work("creating an event"));
+        let program = Self {
+            device,
+            plan,
+            work,
+            check: ready(device, &plan.check, &addresses, status_address)?,
+            addresses,
+            status,
+            start: event()?,
+            end: event()?,
+        };
+        for index in 0..plan.buffers.len() {
+            program.fill(index)?;
+        }
+        program.synchronize("filling the buffers")?;
+        Ok(program)
+    }
+
+    fn fill(&self, index: usize) -> Result<(), DeviceError> {
+        let Buffer { bytes, content } = self.plan.buffers[index];
+        let address = self.addresses[index];
+        let words = bytes / 4;
+        let (kernel, seed) = match content {
+            Content::Poison => {
+                // SAFETY: the buffer holds `words` words at `address`.
+                let result = unsafe { cust::sys::cuMemsetD32Async(address, data::POISON, words as usize, self.device.stream.as_inner()) };
+                return raw("poisoning an output", result);
+            }
+            Content::RandomWords { seed } => ("fill_random_words", seed),
+            Content::RandomF32 { seed } => ("fill_random_f32", seed),
+        };
+        // Enough blocks to keep any card's memory busy; the kernel strides over the rest.
+        let launch = Launch { module: "content", kernel, grid: 2048, block: 256, args: vec![Arg::Buffer(index), Arg::U64(words), Arg::U32(seed)], body: None };
+        ready(self.device, &launch, &self.addresses, 0)?.launch(&self.device.stream).map_err(at_work("filling a buffer"))
+    }
+
+    fn enqueue(&self) -> Result<(), DeviceError> {
+        match (&self.plan.work, &self.work) {
+            (Work::Kernel(launch), Some(ready)) => ready.launch(&self.device.stream).map_err(at_work(&format!("launching '{}'", launch.kernel))),
+            (Work::Copy { from, to }, _) => {
+                let bytes = self.plan.buffers[*from].bytes as usize;
+                // SAFETY: both buffers hold `bytes` bytes and do not overlap.
+                let result = unsafe {
+                    cust::sys::cuMemcpyDtoDAsync_v2(self.addresses[*to], self.addresses[*from], bytes, self.device.stream.as_inner())
+                };
+                raw("the copy engine", result)
+            }
+            (Work::Kernel(launch), None) => Err(DeviceError::Failed(format!("'{}' is not loaded", launch.kernel))),
+        }
+    }
+
+    fn synchronize(&self, what: &str) -> Result<(), DeviceError> {
+        self.device.stream.synchronize().map_err(at_work(what))
+    }
+}
+
+fn ready<'a>(device: &'a CudaDevice, launch: &Launch, addresses: &[u64], status: u64) -> Result<Ready<'a>, DeviceError> {
+    let function = device
+        .modules
+        .get(launch.module)?
+        .get_function(launch.kernel)
+        .map_err(at_work(&format!("looking up the kernel '{}'", launch.kernel)))?;
+    let args = launch
+        .args
+        .iter()
+        .map(|arg| match *arg {
+            Arg::Buffer(index) => addresses[index],
+            Arg::U64(value) => value,
+            Arg::U32(value) => u64::from(value),
+            Arg::F32(value) => u64::from(value.to_bits()),
+            Arg::Status => status,
+        })
+        .collect();
+    Ok(Ready { function, grid: launch.grid, block: launch.block, args })
+}
+
+impl Program for CudaProgram<'_> {
+    fn variant(&self) -> Variant {
+        let mut variant = Variant::new();
+        match &self.plan.work {
+            Work::Kernel(launch) => {
+                variant.insert("kernel".into(), json!(launch.kernel));
+                variant.insert("grid".into(), json!(launch.grid));
+                variant.insert("block".into(), json!(launch.block));
+                variant.insert("target".into(), json!("compute_70"));
+            }
+            Work::Copy { .. } => {
+                variant.insert("call".into(), json!("cuMemcpyDtoDAsync"));
+            }
+        }
+        variant
+    }
+
+    fn execute(&mut self, executions: u32) -> Result<f64, DeviceError> {
+        let stream = &self.device.stream;
+        self.start.record(stream).map_err(at_work("recording an event"))?;
+        for _ in 0..executions {
+            self.enqueue()?;
+        }
+        self.end.record(stream).map_err(at_work("recording an event"))?;
+        self.end.synchronize().map_err(at_work("running the case"))?;
+        let ms = self.end.elapsed_time_f32(&self.start).map_err(at_work("reading the events"))?;
+        Ok(f64::from(ms) * 1e6)
+    }
+
+    fn verify(&mut self) -> Result<Verification, DeviceError> {
+        for (index, buffer) in self.plan.buffers.iter().enumerate() {
+            if buffer.content == Content::Poison {
+                self.fill(index)?;
+            }
+        }
+        self.enqueue()?;
+        self.check.launch(&self.device.stream).map_err(at_work("launching the check"))?;
+        self.synchronize("checking the results")?;
+        let mut status = STATUS_START;
+        self.status.copy_to(&mut status).map_err(at_work("reading the check's result"))?;
+        self.status.copy_from(&STATUS_START).map_err(at_work("resetting the check's result"))?;
+        Ok(Verification::from_status(status))
+    }
+}

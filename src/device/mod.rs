@@ -1,0 +1,98 @@
+//! WHERE it runs: devices that carry out plans and keep the time.
+
+pub mod cuda;
+pub mod host;
+pub mod machine;
+mod select;
+
+pub use select::{Selected, Selector, list, open};
+
+use crate::pattern::{Facts, Plan};
+use crate::record;
+
+/// Why a device could not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// The device cannot be used at all; the text says what was found and what to do.
+    #[error("{0}")]
+    Unusable(String),
+    /// The request names no device that is here.
+    #[error("{0}")]
+    NotFound(String),
+    /// The plan needs something that this device does not have.
+    #[error("{0}")]
+    Unsupported(String),
+    /// Memory ran out.
+    #[error("out of memory: {0}")]
+    OutOfMemory(String),
+    /// The device failed while working.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// How a case was written for this device: kernel, vector width, threads and the like.
+pub type Variant = serde_json::Map<String, serde_json::Value>;
+
+/// What comparing a result with its expectation gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verification {
+    /// How many results (elements or checksums) were wrong.
+    pub mismatches: u64,
+    /// The lowest wrong index, when any is.
+    pub first_bad: Option<u64>,
+}
+
+impl Verification {
+    /// From the two status words that a check adds to.
+    pub(crate) fn from_status([mismatches, first_bad]: [u64; 2]) -> Self {
+        Self { mismatches, first_bad: (mismatches > 0).then_some(first_bad) }
+    }
+
+    /// Whether everything was right.
+    pub fn passed(&self) -> bool {
+        self.mismatches == 0
+    }
+}
+
+/// Status words before a check: nothing wrong, no index yet.
+pub(crate) const STATUS_START: [u64; 2] = [0, u64::MAX];
+
+/// A place where cases run.
+pub trait Device {
+    /// The numbers that patterns plan with, read now (free memory changes).
+    ///
+    /// # Errors
+    /// When the device no longer answers.
+    fn facts(&self) -> Result<Facts, DeviceError>;
+
+    /// Who this device is and in which state, for the document.
+    ///
+    /// # Errors
+    /// When the device no longer answers.
+    fn identity(&self) -> Result<record::Device, DeviceError>;
+
+    /// Makes a plan ready: allocates and fills its buffers, loads its kernels.
+    ///
+    /// # Errors
+    /// When memory runs out, a kernel cannot be loaded, or the device fails.
+    fn load<'a>(&'a mut self, plan: &'a Plan) -> Result<Box<dyn Program + 'a>, DeviceError>;
+}
+
+/// A plan that is ready to run.
+pub trait Program {
+    /// How the case is written for this device.
+    fn variant(&self) -> Variant;
+
+    /// Runs the work `executions` times without a pause and returns the time
+    /// between start and end on the device's own clock, in nanoseconds.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn execute(&mut self, executions: u32) -> Result<f64, DeviceError>;
+
+    /// Poisons the outputs, runs the work once, and checks every result.
+    ///
+    /// # Errors
+    /// When the device fails; wrong results are no error here but a finding.
+    fn verify(&mut self) -> Result<Verification, DeviceError>;
+}

@@ -1,0 +1,15 @@
+//! `hbmark` measures what the memory of a card, HBM or GDDR, really delivers.
+//!
+//! Data flows one way through these modules:
+//! [`pattern`] says what runs, [`device`] where, [`measure`] how it is timed and
+//! verified, [`record`] what is kept; [`chart`] and [`report`] draw and write from
+//! records alone, with no device. [`cli`] joins them into the program.
+#![warn(missing_docs)]
+
+pub mod chart;
+pub mod cli;
+pub mod device;
+pub mod measure;
+pub mod pattern;
+pub mod record;
+pub mod report;

@@ -1,0 +1,255 @@
+//! When to time, how long, and when to stop.
+
+use super::statistics::median_noise;
+use crate::device::{DeviceError, Program};
+use crate::pattern::{DeviceKind, Profile};
+
+/// Decides after each sample whether the samples are enough.
+pub trait StopRule {
+    /// The name stored with the samples.
+    fn name(&self) -> &'static str;
+    /// Whether to stop, given the time of one execution in each sample (ns) and the
+    /// time spent in all of them (ns).
+    fn is_met(&self, samples_ns: &[f64], spent_ns: f64) -> bool;
+}
+
+/// Stops when the median is known well enough.
+pub struct Noise {
+    /// Half-width of the 95 % interval of the median, over the median.
+    pub fraction: f64,
+    /// Samples below this count say nothing about noise.
+    pub least_samples: usize,
+    /// Time that must be spent in samples before noise is trusted, in ns.
+    pub least_ns: f64,
+}
+
+impl StopRule for Noise {
+    fn name(&self) -> &'static str {
+        "noise"
+    }
+    fn is_met(&self, samples_ns: &[f64], spent_ns: f64) -> bool {
+        samples_ns.len() >= self.least_samples && spent_ns >= self.least_ns && median_noise(samples_ns) < self.fraction
+    }
+}
+
+/// Stops when the time is up.
+pub struct TimeLimit {
+    /// Time spent in samples, in ns.
+    pub ns: f64,
+    /// Samples to take all the same.
+    pub least_samples: usize,
+}
+
+impl StopRule for TimeLimit {
+    fn name(&self) -> &'static str {
+        "time"
+    }
+    fn is_met(&self, samples_ns: &[f64], spent_ns: f64) -> bool {
+        samples_ns.len() >= self.least_samples && spent_ns >= self.ns
+    }
+}
+
+/// Stops at a number of samples.
+pub struct Count(
+    /// How many.
+    pub usize,
+);
+
+impl StopRule for Count {
+    fn name(&self) -> &'static str {
+        "count"
+    }
+    fn is_met(&self, samples_ns: &[f64], _spent_ns: f64) -> bool {
+        samples_ns.len() >= self.0
+    }
+}
+
+/// Times that bound the measurement of one case.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Budget {
+    /// A sample runs at least this long, in ns: the cost of starting and ending it
+    /// (about 2 us for a pair of CUDA events) then stays near 0.1 %.
+    pub least_sample_ns: f64,
+    /// Warm-up ends at the latest after this time, in ns.
+    pub warm_up_ns: f64,
+    /// Samples must fill this time before their noise is trusted, in ns.
+    pub least_ns: f64,
+    /// Sampling ends at the latest after this time, in ns.
+    pub most_ns: f64,
+}
+
+/// Samples that a document stores for a row at most.
+const MOST_SAMPLES: usize = 64;
+/// Samples below which a median means little.
+const LEAST_SAMPLES: usize = 5;
+/// Noise at which a median is good enough to tell cards apart.
+const NOISE_FRACTION: f64 = 0.005;
+
+impl Budget {
+    /// The budget of a profile on a kind of device.
+    pub fn of(profile: Profile, kind: DeviceKind) -> Self {
+        // A host pass takes a hundred times as long as a GPU's, and `quick` is
+        // promised in half a minute with some fifteen cases.
+        let (warm_up_ms, least_ms, most_ms) = match (profile, kind) {
+            (Profile::Quick, DeviceKind::Cuda) => (100.0, 200.0, 500.0),
+            (_, DeviceKind::Cuda) => (200.0, 200.0, 1500.0),
+            (Profile::Quick, DeviceKind::Host) => (200.0, 400.0, 900.0),
+            (_, DeviceKind::Host) => (500.0, 1000.0, 3000.0),
+        };
+        Self { least_sample_ns: 2e6, warm_up_ns: warm_up_ms * 1e6, least_ns: least_ms * 1e6, most_ns: most_ms * 1e6 }
+    }
+}
+
+/// The rules of a budget, in the order in which they are asked.
+pub fn stop_rules(budget: &Budget) -> Vec<Box<dyn StopRule>> {
+    vec![
+        Box::new(Noise { fraction: NOISE_FRACTION, least_samples: LEAST_SAMPLES, least_ns: budget.least_ns }),
+        Box::new(TimeLimit { ns: budget.most_ns, least_samples: LEAST_SAMPLES }),
+        Box::new(Count(MOST_SAMPLES)),
+    ]
+}
+
+/// Timed samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Samples {
+    /// The time of one execution in each sample, ns.
+    pub ns: Vec<f64>,
+    /// Executions that each sample averages over.
+    pub executions: u32,
+    /// The rule that ended the sampling.
+    pub stopped_by: &'static str,
+}
+
+/// Warms a program up until its time no longer falls, then samples it until a rule is met.
+///
+/// `go_on` is asked before each timed piece; the result is none once it answers no.
+///
+/// # Errors
+/// When the device fails.
+pub fn sample(
+    program: &mut dyn Program,
+    budget: &Budget,
+    rules: &[Box<dyn StopRule>],
+    go_on: &dyn Fn() -> bool,
+) -> Result<Option<Samples>, DeviceError> {
+    let Some(execution_ns) = warm_up(program, budget, go_on)? else { return Ok(None) };
+    let most_samples_ns = budget.most_ns / LEAST_SAMPLES as f64;
+    // Enough executions for a sample, and as many as fill the least time with a
+    // full set of samples, so that short cases do not stop at the count.
+    let wanted_ns = budget.least_sample_ns.max(budget.least_ns / MOST_SAMPLES as f64).min(most_samples_ns);
+    let executions = (wanted_ns / execution_ns).ceil().clamp(1.0, 1e6) as u32;
+    let mut ns = Vec::new();
+    let mut spent_ns = 0.0;
+    loop {
+        if !go_on() {
+            return Ok(None);
+        }
+        let total_ns = program.execute(executions)?;
+        spent_ns += total_ns;
+        ns.push(total_ns / f64::from(executions));
+        if let Some(rule) = rules.iter().find(|rule| rule.is_met(&ns, spent_ns)) {
+            return Ok(Some(Samples { ns, executions, stopped_by: rule.name() }));
+        }
+    }
+}
+
+/// Executions in a row that must not beat the best by more than the tolerance.
+const PLATEAU_PATIENCE: u32 = 3;
+const PLATEAU_TOLERANCE: f64 = 0.02;
+
+/// The time of one execution once it has stopped falling, ns.
+fn warm_up(program: &mut dyn Program, budget: &Budget, go_on: &dyn Fn() -> bool) -> Result<Option<f64>, DeviceError> {
+    let mut best = f64::INFINITY;
+    let (mut spent, mut since_better) = (0.0, 0);
+    while spent < budget.warm_up_ns && since_better < PLATEAU_PATIENCE {
+        if !go_on() {
+            return Ok(None);
+        }
+        let executions = (budget.least_sample_ns / best).ceil().clamp(1.0, 1e6) as u32;
+        let total = program.execute(executions)?;
+        spent += total;
+        let each = (total / f64::from(executions)).max(1.0);
+        since_better = if each < best * (1.0 - PLATEAU_TOLERANCE) { 0 } else { since_better + 1 };
+        best = best.min(each);
+    }
+    Ok(Some(best))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{Variant, Verification};
+
+    /// A program whose executions take the listed times, the last one for ever.
+    struct Scripted {
+        ns: Vec<f64>,
+        calls: usize,
+        executions: u64,
+    }
+
+    impl Program for Scripted {
+        fn variant(&self) -> Variant {
+            Variant::new()
+        }
+        fn execute(&mut self, executions: u32) -> Result<f64, DeviceError> {
+            let each = self.ns[self.calls.min(self.ns.len() - 1)];
+            self.calls += 1;
+            self.executions += u64::from(executions);
+            Ok(each * f64::from(executions))
+        }
+        fn verify(&mut self) -> Result<Verification, DeviceError> {
+            Ok(Verification { mismatches: 0, first_bad: None })
+        }
+    }
+
+    fn sampled(ns: &[f64]) -> Samples {
+        let budget = Budget::of(Profile::Quick, DeviceKind::Cuda);
+        let mut program = Scripted { ns: ns.to_vec(), calls: 0, executions: 0 };
+        sample(&mut program, &budget, &stop_rules(&budget), &|| true).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_steady_case_stops_by_noise() {
+        let s = sampled(&[2e6]);
+        assert_eq!(s.stopped_by, "noise");
+        assert!(s.ns.len() as f64 * 2e6 >= 200e6 || s.executions > 1);
+    }
+
+    #[test]
+    fn a_short_case_is_executed_several_times_a_sample() {
+        let s = sampled(&[1000.0]);
+        assert!(f64::from(s.executions) * 1000.0 >= 2e6);
+        assert!(s.ns.iter().all(|&ns| (ns - 1000.0).abs() < 1e-6));
+    }
+
+    #[test]
+    fn cold_executions_are_not_samples() {
+        let s = sampled(&[9e6, 5e6, 3e6, 2e6]);
+        assert!(s.ns.iter().all(|&ns| ns == 2e6), "{:?}", s.ns);
+    }
+
+    #[test]
+    fn a_noisy_case_stops_by_time_and_says_so() {
+        let ns: Vec<f64> = (0..400).map(|i| if i % 2 == 0 { 20e6 } else { 40e6 }).collect();
+        assert_eq!(sampled(&ns).stopped_by, "time");
+    }
+
+    #[test]
+    fn a_slow_case_still_gives_five_samples() {
+        let s = sampled(&[1e9]);
+        assert_eq!(s.ns.len(), 5);
+    }
+
+    #[test]
+    fn no_row_stores_more_than_64_samples() {
+        let ns: Vec<f64> = (0..400).map(|i| if i % 2 == 0 { 2e6 } else { 4e6 }).collect();
+        assert!(sampled(&ns).ns.len() <= 64);
+    }
+
+    #[test]
+    fn an_interruption_ends_sampling_without_a_result() {
+        let budget = Budget::of(Profile::Quick, DeviceKind::Cuda);
+        let mut program = Scripted { ns: vec![2e6], calls: 0, executions: 0 };
+        assert_eq!(sample(&mut program, &budget, &stop_rules(&budget), &|| false).unwrap(), None);
+    }
+}

@@ -1,0 +1,245 @@
+//! One run of one device: plan every case, measure each, keep the document current.
+
+use std::time::Instant;
+
+use super::{Budget, sample, statistics, stop_rules, verdict};
+use crate::device::{Device, DeviceError};
+use crate::pattern::{self, Case, CaseId, DeviceKind, Facts, Pipe, PlanError, Profile};
+use crate::record::{self, Measurement, Missing, Peak, Peaks, Provenance, Run, Status, Time, known};
+
+/// The run was ended by the user; the document holds the finished cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted; the document holds the cases that were finished")]
+pub struct Interrupted;
+
+/// Why a session ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// By the user.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    /// The document could not be kept.
+    #[error(transparent)]
+    Save(#[from] record::SaveError),
+}
+
+/// Every case of a run, planned against one reading of the device.
+pub struct Plans {
+    planned: Vec<(CaseId, Result<Case, PlanError>)>,
+}
+
+impl Plans {
+    /// Plans `ids`, preceded by the compute peaks that they refer to.
+    pub fn new(ids: &[CaseId], facts: &Facts) -> Self {
+        let plan = |id: &CaseId| (id.clone(), pattern::plan(id, facts));
+        let mut planned: Vec<_> = ids.iter().map(plan).collect();
+        let mut pipes: Vec<Pipe> = planned.iter().filter_map(|(_, case)| case.as_ref().ok()?.compute_pipe).collect();
+        pipes.sort();
+        pipes.dedup();
+        let peaks = pipes.into_iter().map(Pipe::peak_case).filter(|peak| !ids.contains(peak));
+        planned.splice(0..0, peaks.map(|peak| plan(&peak)).collect::<Vec<_>>());
+        Self { planned }
+    }
+
+    /// How many rows the run will have.
+    pub fn len(&self) -> usize {
+        self.planned.len()
+    }
+
+    /// Whether there is nothing to measure.
+    pub fn is_empty(&self) -> bool {
+        self.planned.is_empty()
+    }
+
+    /// The first plan error, for which `wanted` is true.
+    pub fn error(&self, wanted: impl Fn(&CaseId, &PlanError) -> bool) -> Option<&PlanError> {
+        self.planned.iter().find_map(|(id, case)| case.as_ref().err().filter(|e| wanted(id, e)))
+    }
+
+    /// Whether no case but a compute peak could be planned.
+    pub fn only_peaks_left(&self) -> bool {
+        self.planned.iter().all(|(id, case)| case.is_err() || id.pattern() == "compute")
+    }
+}
+
+/// What happens in a session, in time.
+pub enum Event<'a> {
+    /// A case begins.
+    Started(&'a CaseId),
+    /// A case has ended; the document is saved after this.
+    Finished(&'a Measurement),
+}
+
+/// Measures every planned case into `run`, calling `save` after each.
+///
+/// # Errors
+/// When `go_on` answers no, or the document cannot be saved.
+pub fn run(
+    device: &mut dyn Device,
+    plans: &Plans,
+    run: &mut Run,
+    go_on: &dyn Fn() -> bool,
+    on: &mut dyn FnMut(Event),
+    save: &dyn Fn(&Run) -> Result<(), record::SaveError>,
+) -> Result<(), SessionError> {
+    for (id, planned) in &plans.planned {
+        on(Event::Started(id));
+        let row = match planned {
+            Ok(case) => measure(case, device, run.profile, &run.peaks, go_on)?,
+            Err(error) => Measurement::without_figures(&id.to_string(), id.pattern(), status_of_plan(error), error.to_string()),
+        };
+        note_peak(&mut run.peaks, &row);
+        on(Event::Finished(&row));
+        run.measurements.push(row);
+        save(run)?;
+    }
+    run.finished_at = Some(record::now());
+    run.complete = true;
+    save(run)?;
+    Ok(())
+}
+
+fn status_of_plan(error: &PlanError) -> Status {
+    match error {
+        PlanError::Unsupported(_) => Status::Unsupported,
+        PlanError::TooLarge(_) => Status::Skipped,
+        PlanError::Unknown(_) | PlanError::Invalid(_) => Status::Error,
+    }
+}
+
+fn status_of_device(error: &DeviceError) -> Status {
+    match error {
+        DeviceError::Unsupported(_) => Status::Unsupported,
+        _ => Status::Error,
+    }
+}
+
+/// Enters a measured compute peak among those that later rows refer to.
+fn note_peak(peaks: &mut Peaks, row: &Measurement) {
+    if row.pattern == "compute"
+        && row.is_sound()
+        && let (Some(pipe), Some(value)) = (&row.compute_pipe, row.achieved_gflops)
+    {
+        peaks.compute_gflops.entry(pipe.clone()).or_default().push(Peak { value, provenance: Provenance::Measured });
+    }
+}
+
+/// Measures one case.
+///
+/// A failure of the device becomes a row with its reason.
+///
+/// # Errors
+/// Only when `go_on` answers no.
+pub fn measure(
+    case: &Case,
+    device: &mut dyn Device,
+    profile: Profile,
+    peaks: &Peaks,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Measurement, Interrupted> {
+    let started = Instant::now();
+    let kind = match device.facts() {
+        Ok(facts) => facts.kind,
+        Err(error) => return Ok(failed(case, &error)),
+    };
+    match figures(case, device, kind, profile, peaks, go_on) {
+        Ok(Some(mut row)) => {
+            row.wall_s = Some(started.elapsed().as_secs_f64());
+            Ok(row)
+        }
+        Ok(None) => Err(Interrupted),
+        Err(error) => Ok(failed(case, &error)),
+    }
+}
+
+fn failed(case: &Case, error: &DeviceError) -> Measurement {
+    let row = Measurement::without_figures(&case.id.to_string(), case.id.pattern(), status_of_device(error), error.to_string());
+    Measurement { level: Some(case.level), parameters: case.parameters.clone(), ..row }
+}
+
+fn figures(
+    case: &Case,
+    device: &mut dyn Device,
+    kind: DeviceKind,
+    profile: Profile,
+    peaks: &Peaks,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Option<Measurement>, DeviceError> {
+    let mut program = device.load(&case.plan)?;
+    let budget = Budget::of(profile, kind);
+    let Some(samples) = sample(program.as_mut(), &budget, &stop_rules(&budget), go_on)? else { return Ok(None) };
+    let verification = program.verify()?;
+
+    let sorted = statistics::sorted(&samples.ns);
+    let median = statistics::quantile(&sorted, 0.5);
+    let theoretical = peaks.memory_theoretical_gbps();
+    let achieved_gbps = case.bytes.requested() as f64 / median;
+    let achieved_gflops = case.flops as f64 / median;
+
+    let mut missing = Missing::new();
+    missing.insert("bytes.dram".into(), "no hardware counters were imported".into());
+    let fraction_of_peak = known(&mut missing, "fraction_of_peak", fraction_of_peak(case, achieved_gbps, theoretical));
+    let compute_utilization = known(&mut missing, "compute_utilization", utilization(case, achieved_gflops, peaks));
+    if case.compute_pipe.is_none() {
+        missing.insert("compute_pipe".into(), "the case has no floating-point operations".into());
+    }
+    if verification.passed() {
+        missing.insert("first_bad_index".into(), "every result was right".into());
+    }
+
+    Ok(Some(Measurement {
+        id: case.id.to_string(),
+        pattern: case.id.pattern().to_owned(),
+        level: Some(case.level),
+        parameters: case.parameters.clone(),
+        variant: program.variant(),
+        status: Status::Ok,
+        reason: None,
+        notes: case.notes.clone(),
+        bytes: Some(case.bytes),
+        flops: Some(case.flops),
+        compute_pipe: case.compute_pipe.map(|pipe| pipe.name().to_owned()),
+        time_ns: Some(Time {
+            median,
+            p25: statistics::quantile(&sorted, 0.25),
+            p75: statistics::quantile(&sorted, 0.75),
+            min: statistics::quantile(&sorted, 0.0),
+            max: statistics::quantile(&sorted, 1.0),
+            noise_fraction: statistics::median_noise(&samples.ns),
+            n: samples.ns.len() as u32,
+            executions_per_sample: samples.executions,
+            stopped_by: samples.stopped_by.to_owned(),
+        }),
+        samples_ns: samples.ns,
+        achieved_gbps: Some(achieved_gbps),
+        compulsory_gbps: Some(case.bytes.compulsory as f64 / median),
+        fraction_of_peak,
+        achieved_gflops: Some(achieved_gflops),
+        compute_utilization,
+        verified: Some(verification.passed()),
+        mismatches: Some(verification.mismatches),
+        first_bad_index: verification.first_bad,
+        verdict: Some(verdict(&verification, case.level, &case.bytes, median, theoretical)),
+        wall_s: None,
+        missing,
+    }))
+}
+
+fn fraction_of_peak(case: &Case, achieved_gbps: f64, theoretical_gbps: Option<f64>) -> Result<f64, String> {
+    if case.level != pattern::Level::Dram {
+        return Err("the case does not exercise the memory alone".into());
+    }
+    theoretical_gbps.map(|peak| achieved_gbps / peak).ok_or_else(|| "the theoretical peak is not known".into())
+}
+
+/// Achieved over the measured peak of the case's pipe. A compute case refers to
+/// the best of its pipe, itself included.
+fn utilization(case: &Case, achieved_gflops: f64, peaks: &Peaks) -> Result<f64, String> {
+    let Some(pipe) = case.compute_pipe else { return Ok(0.0) };
+    let measured = peaks.compute_measured_gflops(pipe.name());
+    let own = (pipe.peak_case() == case.id).then_some(achieved_gflops);
+    match measured.into_iter().chain(own).max_by(f64::total_cmp) {
+        Some(peak) => Ok(achieved_gflops / peak),
+        None => Err(format!("{} gave no sound figure in this run", pipe.peak_case())),
+    }
+}

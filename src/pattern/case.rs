@@ -1,0 +1,127 @@
+//! One pattern with every parameter fixed.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CaseId, Plan};
+
+/// What a case is meant to exercise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// The memory itself: the buffers are several times the last cache.
+    Dram,
+    /// The caches or the compute units: the buffers fit the last cache.
+    Cache,
+    /// Something between, where both take a share.
+    Mixed,
+}
+
+impl Level {
+    /// Buffers of this many times the last cache leave it at most a quarter of
+    /// the traffic even if it kept every byte it can hold from pass to pass.
+    const DRAM_MULTIPLE: u64 = 4;
+
+    /// The level that buffers of `footprint_bytes` exercise.
+    ///
+    /// An unknown cache counts as exceeded; such rows carry a note.
+    pub fn of(footprint_bytes: u64, cache_bytes: Option<u64>) -> Self {
+        match cache_bytes {
+            Some(cache) if footprint_bytes <= cache => Self::Cache,
+            Some(cache) if footprint_bytes < cache.saturating_mul(Self::DRAM_MULTIPLE) => Self::Mixed,
+            _ => Self::Dram,
+        }
+    }
+}
+
+/// The unit that a case's arithmetic runs on, written `operation/type` as in the
+/// id of the compute case that measures its peak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Pipe {
+    /// Single-precision fused multiply-add.
+    #[serde(rename = "fma/f32")]
+    FmaF32,
+}
+
+impl Pipe {
+    /// The name used in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FmaF32 => "fma/f32",
+        }
+    }
+
+    /// The id of the case that measures this pipe's peak.
+    pub fn peak_case(self) -> CaseId {
+        CaseId::new(&format!("compute/{}", self.name()))
+    }
+}
+
+/// Bytes that one execution of a case moves, counted in four ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Bytes {
+    /// Each input element and each weight once.
+    pub requested_read: u64,
+    /// Each output element once.
+    pub requested_write: u64,
+    /// The unique sectors that must cross the memory bus once.
+    pub compulsory: u64,
+    /// What the kernel's load and store instructions ask for.
+    pub issued: u64,
+    /// What hardware counters saw; none until imported.
+    pub dram: Option<u64>,
+}
+
+impl Bytes {
+    /// Requested bytes, read and written.
+    pub fn requested(&self) -> u64 {
+        self.requested_read.saturating_add(self.requested_write)
+    }
+
+    /// A contiguous pass: what is requested is what is issued and what must move.
+    pub fn contiguous(read: u64, write: u64) -> Self {
+        let total = read.saturating_add(write);
+        Self { requested_read: read, requested_write: write, compulsory: total, issued: total, dram: None }
+    }
+}
+
+/// Named parameters, in the order in which people read them.
+pub type Parameters = serde_json::Map<String, serde_json::Value>;
+
+/// A measurable unit of work.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Its stable id.
+    pub id: CaseId,
+    /// What it exercises on this device.
+    pub level: Level,
+    /// Every parameter that fixes it.
+    pub parameters: Parameters,
+    /// What one execution moves.
+    pub bytes: Bytes,
+    /// Floating-point operations of one execution; a fused multiply-add counts two.
+    pub flops: u64,
+    /// Where those operations run; none for cases without flops.
+    pub compute_pipe: Option<Pipe>,
+    /// What a reader must know beside the figures, such as a capped buffer.
+    pub notes: Vec<String>,
+    /// How a device carries it out.
+    pub plan: Plan,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_buffers_several_times_the_cache_exercise_memory() {
+        let cache = Some(60 << 20);
+        assert_eq!(Level::of(60 << 20, cache), Level::Cache);
+        assert_eq!(Level::of(61 << 20, cache), Level::Mixed);
+        assert_eq!(Level::of(240 << 20, cache), Level::Dram);
+    }
+
+    #[test]
+    fn an_unknown_cache_does_not_hide_a_row() {
+        assert_eq!(Level::of(1, None), Level::Dram);
+    }
+}

@@ -1,0 +1,65 @@
+//! `copy_engine`: what the driver's own device-to-device copy reaches. A row of its
+//! own, never the headline: it is not the code that users run.
+
+use serde_json::json;
+
+use super::plan::{Arg, Buffer, Launch, Plan, Work};
+use super::size::size_of;
+use super::{Bytes, Case, CaseId, DeviceKind, Facts, Level, Parameters, Pattern, PlanError, Profile};
+
+const SEED: u32 = 0x5EED_00CE;
+
+/// The copy-engine pattern.
+pub struct CopyEngine;
+
+impl Pattern for CopyEngine {
+    fn name(&self) -> &'static str {
+        "copy_engine"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the driver's own device-to-device copy (GPU only)"
+    }
+
+    fn ids(&self, _profile: Profile, kind: DeviceKind) -> Vec<String> {
+        match kind {
+            DeviceKind::Cuda => vec!["copy_engine/d2d".into()],
+            DeviceKind::Host => Vec::new(),
+        }
+    }
+
+    fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
+        if id.name() != "copy_engine/d2d" {
+            return Err(PlanError::Unknown(format!("'{id}' is not copy_engine/d2d")));
+        }
+        if facts.kind == DeviceKind::Host {
+            return Err(PlanError::Unsupported("a host has no copy engine".into()));
+        }
+        let sizing = size_of(id, facts, 2, 4)?;
+        let array = sizing.bytes_each;
+        let mut parameters = Parameters::new();
+        parameters.insert("array_bytes".into(), json!(array));
+        parameters.insert("cache_share".into(), json!(facts.cache_bytes.map(|c| c as f64 / array as f64)));
+        Ok(Case {
+            id: id.clone(),
+            level: Level::of(array * 2, facts.cache_bytes),
+            parameters,
+            bytes: Bytes::contiguous(array, array),
+            flops: 0,
+            compute_pipe: None,
+            notes: sizing.notes,
+            plan: Plan {
+                buffers: vec![Buffer::output(array), Buffer::random_words(array, SEED)],
+                work: Work::Copy { from: 1, to: 0 },
+                check: Launch {
+                    module: "stream",
+                    kernel: "check_words",
+                    grid: facts.units * 8,
+                    block: 256,
+                    args: vec![Arg::Buffer(0), Arg::U64(array / 4), Arg::U32(SEED), Arg::Status],
+                    body: None,
+                },
+            },
+        })
+    }
+}

@@ -1,0 +1,83 @@
+//! What buffers hold and what results are expected: functions of a seed and a
+//! position, the same in `kernels/common.cuh`, so that every element can be checked
+//! without keeping a copy.
+
+/// Fills outputs before the checked execution: a NaN as a float, and a word that
+/// no expected value of a small test equals by chance.
+pub const POISON: u32 = 0xFFFF_DEAD;
+
+/// The multiplier of the triad, exact in every type.
+pub const TRIAD_SCALAR: f32 = 3.0;
+
+/// A bijective mixing of 32 bits (the constants are those found by C. Wellons's
+/// hash prospector for the lowest bias: `16 21f0aaad 15 d35a2d97 15`).
+#[inline(always)]
+pub const fn mix(mut x: u32) -> u32 {
+    x ^= x >> 16;
+    x = x.wrapping_mul(0x21f0_aaad);
+    x ^= x >> 15;
+    x = x.wrapping_mul(0xd35a_2d97);
+    x ^ (x >> 15)
+}
+
+/// Folds a 64-bit position into 32 bits so that positions 2^32 apart differ.
+#[inline(always)]
+const fn fold(index: u64) -> u32 {
+    (index as u32) ^ ((index >> 32) as u32).wrapping_mul(0x9E37_79B9)
+}
+
+/// Incompressible data: word `index` of the sequence `seed`.
+#[inline(always)]
+pub const fn random_word(seed: u32, index: u64) -> u32 {
+    mix(fold(index) ^ seed)
+}
+
+/// Incompressible single-precision data in [-1, 1).
+#[inline(always)]
+pub const fn random_f32(seed: u32, index: u64) -> f32 {
+    (random_word(seed, index) as i32) as f32 * (1.0 / 2_147_483_648.0)
+}
+
+/// What a pure write stores at word `index`: one multiply-add, so that making the
+/// data costs less than storing it, yet every position differs from its neighbours.
+#[inline(always)]
+pub const fn ramp_word(seed: u32, index: u64) -> u32 {
+    fold(index).wrapping_mul(0x9E37_79B1).wrapping_add(seed)
+}
+
+/// What word `word` at position `index` adds to a read checksum. The odd weight
+/// makes the sum depend on where each word was read, and a sum modulo 2^64 does
+/// not depend on the order in which threads read them.
+#[inline(always)]
+pub const fn weighted(word: u32, index: u64) -> u64 {
+    (word as u64).wrapping_mul((2 * (index as u32 as u64) + 1) & 0xFFFF_FFFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_differ_between_positions_more_than_four_gi_elements_apart() {
+        for index in [0u64, 1, 12_345, u32::MAX as u64] {
+            assert_ne!(random_word(1, index), random_word(1, index + (1 << 32)));
+            assert_ne!(ramp_word(1, index), ramp_word(1, index + (1 << 32)));
+        }
+    }
+
+    #[test]
+    fn random_numbers_stay_in_range_and_are_never_nan() {
+        for index in 0..100_000 {
+            let x = random_f32(7, index);
+            assert!((-1.0..=1.0).contains(&x), "{x} at {index}");
+        }
+    }
+
+    #[test]
+    fn a_checksum_sees_two_words_that_changed_places() {
+        let (a, b) = (random_word(1, 10), random_word(1, 11));
+        let right = weighted(a, 10).wrapping_add(weighted(b, 11));
+        let swapped = weighted(b, 10).wrapping_add(weighted(a, 11));
+        assert_ne!(right, swapped);
+    }
+}

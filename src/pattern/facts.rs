@@ -1,0 +1,49 @@
+//! The few numbers of a device that sizes, geometry and byte counts depend on.
+
+use serde::{Deserialize, Serialize};
+
+/// What sort of device a case runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// An NVIDIA GPU, through its driver.
+    Cuda,
+    /// The memory of this machine, through its processor cores.
+    Host,
+}
+
+impl DeviceKind {
+    /// The unit, in bytes, in which the memory moves data into the cache: a
+    /// 32-byte sector on NVIDIA GPUs (CUDA C++ Programming Guide, "Device Memory
+    /// Accesses"), a 64-byte line on x86-64 and most Arm processors.
+    pub const fn sector_bytes(self) -> u64 {
+        match self {
+            Self::Cuda => 32,
+            Self::Host => 64,
+        }
+    }
+}
+
+impl std::fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Cuda => "cuda",
+            Self::Host => "host",
+        })
+    }
+}
+
+/// A device as the patterns see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// Which kernels it runs.
+    pub kind: DeviceKind,
+    /// Size of the last cache before memory (L2 of a GPU, L3 of a processor), in bytes.
+    pub cache_bytes: Option<u64>,
+    /// Memory that can be allocated now, in bytes.
+    pub free_bytes: u64,
+    /// Multiprocessors of a GPU; worker threads of the host device.
+    pub units: u32,
+    /// Resident threads that one unit can hold.
+    pub threads_per_unit: u32,
+}

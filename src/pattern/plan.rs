@@ -1,0 +1,121 @@
+//! How a case is carried out: buffers, one piece of timed work, and the kernels
+//! that check its result. Names and numbers only, so that plans are tested with no device.
+
+/// What a buffer holds before the work runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Word `i` is [`super::data::random_word`]`(seed, i)`.
+    RandomWords {
+        /// Chooses the sequence.
+        seed: u32,
+    },
+    /// Element `i`, an f32, is [`super::data::random_f32`]`(seed, i)`.
+    RandomF32 {
+        /// Chooses the sequence.
+        seed: u32,
+    },
+    /// [`super::data::POISON`] in every word: an output that stays so was not written.
+    Poison,
+}
+
+/// One region of device memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buffer {
+    /// Its length; a multiple of four.
+    pub bytes: u64,
+    /// What it holds before the work runs.
+    pub content: Content,
+}
+
+impl Buffer {
+    /// An input filled with random words.
+    pub const fn random_words(bytes: u64, seed: u32) -> Self {
+        Self { bytes, content: Content::RandomWords { seed } }
+    }
+
+    /// An input filled with random single-precision numbers.
+    pub const fn random_f32(bytes: u64, seed: u32) -> Self {
+        Self { bytes, content: Content::RandomF32 { seed } }
+    }
+
+    /// An output.
+    pub const fn output(bytes: u64) -> Self {
+        Self { bytes, content: Content::Poison }
+    }
+}
+
+/// One argument of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Arg {
+    /// The address of the plan's buffer with this index.
+    Buffer(usize),
+    /// A 64-bit count or size.
+    U64(u64),
+    /// A 32-bit count or seed.
+    U32(u32),
+    /// A single-precision number.
+    F32(f32),
+    /// The address of the two 64-bit words that a check adds to: how many results
+    /// were wrong, and the lowest wrong index.
+    Status,
+}
+
+/// The loads and stores of a kernel's hot body, as its source declares them and a
+/// test counts them in the PTX.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Body {
+    /// Bytes that one thread loads from memory in one pass through the body.
+    pub load_bytes: u32,
+    /// Bytes that one thread stores to memory in one pass through the body.
+    pub store_bytes: u32,
+}
+
+/// A kernel by name, with its geometry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launch {
+    /// The module that holds it: a file of `kernels/` on CUDA.
+    pub module: &'static str,
+    /// The entry's name.
+    pub kernel: &'static str,
+    /// Blocks; ignored by the host device, which runs one share on each worker.
+    pub grid: u32,
+    /// Threads in a block; ignored by the host device.
+    pub block: u32,
+    /// Arguments in the kernel's order.
+    pub args: Vec<Arg>,
+    /// What its hot body loads and stores; none for kernels that are not timed, and
+    /// on the host device, whose kernels are not PTX.
+    pub body: Option<Body>,
+}
+
+/// The timed part of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// A kernel.
+    Kernel(Launch),
+    /// The device's own copy engine, from one buffer to another of the same length.
+    Copy {
+        /// Index of the source buffer.
+        from: usize,
+        /// Index of the destination buffer.
+        to: usize,
+    },
+}
+
+/// Everything a device needs to run and check one case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Buffers, named by index in [`Arg::Buffer`].
+    pub buffers: Vec<Buffer>,
+    /// What is timed.
+    pub work: Work,
+    /// What compares the outputs with their expected values afterwards.
+    pub check: Launch,
+}
+
+impl Plan {
+    /// Memory that all buffers take together, in bytes.
+    pub fn footprint_bytes(&self) -> u64 {
+        self.buffers.iter().fold(0, |sum, b| sum.saturating_add(b.bytes))
+    }
+}

@@ -1,0 +1,155 @@
+//! From the names on the command line to the ids that a run measures.
+
+use super::{CaseId, DeviceKind, PATTERNS, Profile, pattern_of};
+
+/// Why the wanted names give no cases.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectError {
+    /// A name that nothing is called.
+    #[error("no pattern or case is called '{name}'{}; 'hbmark list cases' shows all", .nearest.as_ref().map(|n| format!(": did you mean '{n}'?")).unwrap_or_default())]
+    Unknown {
+        /// As the user wrote it.
+        name: String,
+        /// The closest name there is.
+        nearest: Option<String>,
+    },
+    /// A pattern that this kind of device does not have.
+    #[error("'{name}' does not run on a {kind} device; 'hbmark list cases' shows what runs where")]
+    NotHere {
+        /// As the user wrote it.
+        name: String,
+        /// The kind of device.
+        kind: DeviceKind,
+    },
+}
+
+/// The cases that `names` (patterns, beginnings of ids, or ids with a size) select
+/// on a device of this kind; without names, all of the profile.
+///
+/// A name selects from the profile first and from the whole suite when the
+/// profile has none of it, so an exact id always works. The order is the suite's.
+///
+/// # Errors
+/// When a name matches nothing, with the nearest name.
+pub fn select(names: &[String], profile: Profile, kind: DeviceKind) -> Result<Vec<CaseId>, SelectError> {
+    if names.is_empty() {
+        return Ok(ids(profile, kind).iter().map(|id| CaseId::new(id)).collect());
+    }
+    let mut chosen: Vec<CaseId> = Vec::new();
+    for name in names {
+        for id in matching(name, profile, kind)? {
+            if !chosen.contains(&id) {
+                chosen.push(id);
+            }
+        }
+    }
+    let order = |id: &CaseId| PATTERNS.iter().position(|p| p.name() == id.pattern());
+    chosen.sort_by_key(order);
+    Ok(chosen)
+}
+
+fn matching(name: &str, profile: Profile, kind: DeviceKind) -> Result<Vec<CaseId>, SelectError> {
+    let wanted = CaseId::new(name.trim_end_matches('/'));
+    let within = |profile, kind| -> Vec<CaseId> {
+        ids(profile, kind)
+            .iter()
+            .filter(|id| *id == wanted.name() || id.strip_prefix(wanted.name()).is_some_and(|rest| rest.starts_with('/')))
+            .map(|id| match wanted.size() {
+                Some(size) => CaseId::new(&format!("{id}@{size}")),
+                None => CaseId::new(id),
+            })
+            .collect()
+    };
+    for profile in [profile, Profile::Full] {
+        let found = within(profile, kind);
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    let elsewhere = [DeviceKind::Cuda, DeviceKind::Host].iter().any(|&k| k != kind && !within(Profile::Full, k).is_empty());
+    if elsewhere {
+        return Err(SelectError::NotHere { name: name.to_owned(), kind });
+    }
+    // A stride or a channel count outside the sweeps is still a case of its pattern.
+    if let Some(pattern) = pattern_of(&wanted)
+        && same_form(pattern.ids(Profile::Full, kind), &wanted)
+    {
+        return Ok(vec![wanted]);
+    }
+    Err(SelectError::Unknown { name: name.to_owned(), nearest: nearest(wanted.name(), kind) })
+}
+
+/// Whether an id of the list differs from `wanted` in its last part alone, and in numbers there.
+fn same_form(ids: Vec<String>, wanted: &CaseId) -> bool {
+    let digits_only = |part: &str| part.starts_with(|c: char| c.is_ascii_digit()) && part.chars().all(|c| c.is_ascii_digit() || c == 'x');
+    let Some((stem, last)) = wanted.name().rsplit_once('/') else { return false };
+    digits_only(last) && ids.iter().any(|id| id.rsplit_once('/').is_some_and(|(s, l)| s == stem && digits_only(l)))
+}
+
+fn ids(profile: Profile, kind: DeviceKind) -> Vec<String> {
+    PATTERNS.iter().flat_map(|p| p.ids(profile, kind)).collect()
+}
+
+fn nearest(name: &str, kind: DeviceKind) -> Option<String> {
+    let mut names: Vec<String> = PATTERNS.iter().map(|p| p.name().to_owned()).collect();
+    names.extend(ids(Profile::Full, kind));
+    names
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(name, &candidate), candidate))
+        .filter(|(score, _)| *score > 0.7)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(names: &[&str], profile: Profile, kind: DeviceKind) -> Result<Vec<String>, SelectError> {
+        let names: Vec<String> = names.iter().map(|n| n.to_string()).collect();
+        Ok(select(&names, profile, kind)?.iter().map(CaseId::to_string).collect())
+    }
+
+    #[test]
+    fn a_pattern_selects_its_cases_of_the_profile() {
+        assert_eq!(chosen(&["stride"], Profile::Quick, DeviceKind::Host).unwrap().len(), 6);
+        assert_eq!(chosen(&["stride"], Profile::Standard, DeviceKind::Host).unwrap().len(), 18);
+    }
+
+    #[test]
+    fn a_beginning_selects_at_whole_parts_only() {
+        assert_eq!(chosen(&["stream/co"], Profile::Quick, DeviceKind::Host).unwrap_err().to_string().contains("did you mean"), true);
+        assert_eq!(chosen(&["stream/copy"], Profile::Quick, DeviceKind::Host).unwrap(), ["stream/copy/f32"]);
+    }
+
+    #[test]
+    fn an_exact_id_works_outside_the_profile() {
+        assert_eq!(chosen(&["stride/read/1024"], Profile::Quick, DeviceKind::Host).unwrap(), ["stride/read/1024"]);
+        assert_eq!(chosen(&["stride/read/4096"], Profile::Quick, DeviceKind::Host).unwrap(), ["stride/read/4096"]);
+    }
+
+    #[test]
+    fn a_size_is_kept() {
+        assert_eq!(chosen(&["stream/copy/f32@4096"], Profile::Quick, DeviceKind::Cuda).unwrap(), ["stream/copy/f32@4096"]);
+    }
+
+    #[test]
+    fn a_mistyped_name_gets_the_nearest() {
+        let e = chosen(&["strem"], Profile::Quick, DeviceKind::Host).unwrap_err().to_string();
+        assert!(e.contains("'strem': did you mean 'stream'?"), "{e}");
+        let e = chosen(&["zzz"], Profile::Quick, DeviceKind::Host).unwrap_err().to_string();
+        assert!(!e.contains("did you mean"), "{e}");
+    }
+
+    #[test]
+    fn a_case_of_another_device_is_told_apart_from_an_unknown_one() {
+        assert!(matches!(chosen(&["copy_engine/d2d"], Profile::Quick, DeviceKind::Host), Err(SelectError::NotHere { .. })));
+    }
+
+    #[test]
+    fn compute_peaks_are_measured_first_and_nothing_twice() {
+        let ids = chosen(&["stream", "compute", "stream/copy"], Profile::Quick, DeviceKind::Host).unwrap();
+        assert_eq!(ids[0], "compute/fma/f32");
+        assert_eq!(ids.len(), 5);
+    }
+}

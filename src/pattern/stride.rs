@@ -1,0 +1,210 @@
+//! `stride`: one 4-byte element at every S bytes, and what that costs.
+//!
+//! Memory moves whole sectors (see [`DeviceKind::sector_bytes`]). From one sector
+//! up, the walk touches each sector of the buffer exactly once: access `i` goes to
+//! `(i mod m) S + (i div m) sector` with `m = bytes / S`. So every stride moves the
+//! whole buffer once, and the ratio of compulsory to requested bytes is the
+//! amplification that the stride causes. Below one sector the accesses are plain
+//! multiples of S. A copy walks source and destination alike; what the memory
+//! must read to complete the partly written sectors is not counted.
+
+use serde_json::json;
+
+use super::plan::{Arg, Buffer, Launch, Plan, Work};
+use super::size::size_of;
+use super::{Bytes, Case, CaseId, DeviceKind, Facts, Level, Parameters, Pattern, PlanError, Profile};
+
+const ELEMENT_BYTES: u64 = 4;
+const SEED: u32 = 0x5EED_057D;
+
+const QUICK: [u64; 3] = [4, 32, 256];
+const STANDARD: [u64; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+/// Where the accesses of one strided pass go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Walk {
+    /// How many accesses the pass makes.
+    pub accesses: u64,
+    /// Accesses until the walk comes back to the start of the buffer.
+    pub lap: u64,
+    /// Words between two accesses of one lap.
+    pub stride_words: u64,
+    /// Words by which each lap starts later than the one before.
+    pub shift_words: u64,
+}
+
+impl Walk {
+    /// The walk over `bytes` (a multiple of stride and sector).
+    pub fn new(bytes: u64, stride_bytes: u64, sector_bytes: u64) -> Self {
+        let lap = bytes / stride_bytes;
+        let accesses = if stride_bytes >= sector_bytes { bytes / sector_bytes } else { lap };
+        Self { accesses, lap, stride_words: stride_bytes / ELEMENT_BYTES, shift_words: sector_bytes / ELEMENT_BYTES }
+    }
+
+    /// The word that access `i` goes to.
+    #[inline(always)]
+    pub fn word(&self, i: u64) -> u64 {
+        (i % self.lap) * self.stride_words + (i / self.lap) * self.shift_words
+    }
+
+    /// Whether any access goes to this word.
+    pub fn touches(&self, word: u64) -> bool {
+        let step = if self.accesses > self.lap { self.shift_words } else { self.stride_words };
+        word.is_multiple_of(step)
+    }
+}
+
+/// The stride pattern.
+pub struct Stride;
+
+impl Pattern for Stride {
+    fn name(&self) -> &'static str {
+        "stride"
+    }
+
+    fn summary(&self) -> &'static str {
+        "one 4-byte element at every S bytes, each sector touched once"
+    }
+
+    fn ids(&self, profile: Profile, kind: DeviceKind) -> Vec<String> {
+        if kind == DeviceKind::Cuda {
+            return Vec::new();
+        }
+        let strides: &[u64] = if profile == Profile::Quick { &QUICK } else { &STANDARD };
+        ["read", "copy"]
+            .iter()
+            .flat_map(|operation| strides.iter().map(move |s| format!("stride/{operation}/{s}")))
+            .collect()
+    }
+
+    fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
+        let unknown = || PlanError::Unknown(format!("'{id}' is not stride/<read|copy>/<stride bytes>"));
+        let [operation @ ("read" | "copy"), stride] = id.parts()[..] else { return Err(unknown()) };
+        let stride: u64 = stride.parse().map_err(|_| unknown())?;
+        if facts.kind == DeviceKind::Cuda {
+            return Err(PlanError::Unsupported("stride has no CUDA kernel in this version".into()));
+        }
+        if !stride.is_power_of_two() || stride < ELEMENT_BYTES {
+            return Err(PlanError::Invalid(format!(
+                "'{id}': a stride is a power of two of at least {ELEMENT_BYTES} bytes; {} would be",
+                stride.next_power_of_two().max(ELEMENT_BYTES)
+            )));
+        }
+        let sector = facts.kind.sector_bytes();
+        let copies = operation == "copy";
+        let sizing = size_of(id, facts, if copies { 2 } else { 1 }, stride.max(sector))?;
+        let array = sizing.bytes_each / stride * stride;
+        if array == 0 {
+            return Err(PlanError::Invalid(format!("'{id}': the stride exceeds the buffer of {} bytes", sizing.bytes_each)));
+        }
+        let walk = Walk::new(array, stride, sector);
+        let requested = walk.accesses * ELEMENT_BYTES;
+        let directions = if copies { 2 } else { 1 };
+
+        let mut parameters = Parameters::new();
+        parameters.insert("stride_bytes".into(), json!(stride));
+        parameters.insert("array_bytes".into(), json!(array));
+        parameters.insert("accesses".into(), json!(walk.accesses));
+        parameters.insert("sector_bytes".into(), json!(sector));
+
+        Ok(Case {
+            id: id.clone(),
+            level: Level::of(array * directions, facts.cache_bytes),
+            parameters,
+            bytes: Bytes {
+                requested_read: requested,
+                requested_write: if copies { requested } else { 0 },
+                compulsory: array * directions,
+                issued: requested * directions,
+                dram: None,
+            },
+            flops: 0,
+            compute_pipe: None,
+            notes: sizing.notes,
+            plan: plan(copies, array, walk, facts),
+        })
+    }
+}
+
+fn plan(copies: bool, array: u64, walk: Walk, facts: &Facts) -> Plan {
+    let launch = |kernel, args| Launch { module: "stride", kernel, grid: facts.units, block: 1, args, body: None };
+    let walk_args = [Arg::U64(array / ELEMENT_BYTES), Arg::U64(walk.accesses), Arg::U64(walk.stride_words), Arg::U64(walk.shift_words)];
+    let with = |first: Vec<Arg>, last: Vec<Arg>| [first, walk_args.to_vec(), last].concat();
+    let (first, work, check) = if copies {
+        (Buffer::output(array), "stride_copy", "check_stride_copy")
+    } else {
+        (Buffer::output(u64::from(facts.units) * 8), "stride_read", "check_stride_read")
+    };
+    Plan {
+        buffers: vec![first, Buffer::random_words(array, SEED)],
+        work: Work::Kernel(launch(work, with(vec![Arg::Buffer(0), Arg::Buffer(1)], vec![]))),
+        check: launch(check, with(vec![Arg::Buffer(0)], vec![Arg::U32(SEED), Arg::Status])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn facts() -> Facts {
+        Facts { kind: DeviceKind::Host, cache_bytes: Some(32 << 20), free_bytes: 16 << 30, units: 2, threads_per_unit: 1 }
+    }
+
+    fn case(text: &str) -> Case {
+        Stride.case(&CaseId::new(text), &facts()).unwrap()
+    }
+
+    #[test]
+    fn a_stride_of_one_sector_or_more_moves_the_whole_buffer_for_4_bytes_a_sector() {
+        for stride in [64, 128, 256, 1024] {
+            let c = case(&format!("stride/read/{stride}"));
+            assert_eq!(c.bytes.compulsory, 128 << 20);
+            assert_eq!(c.bytes.requested() * 16, c.bytes.compulsory);
+        }
+    }
+
+    #[test]
+    fn below_one_sector_the_amplification_is_the_stride_in_elements() {
+        let c = case("stride/read/32");
+        assert_eq!(c.bytes.compulsory, c.bytes.requested() * 8);
+        let c = case("stride/read/4");
+        assert_eq!(c.bytes.compulsory, c.bytes.requested());
+    }
+
+    #[test]
+    fn a_copy_counts_source_and_destination() {
+        let c = case("stride/copy/256");
+        assert_eq!(c.bytes.requested_read, c.bytes.requested_write);
+        assert_eq!(c.bytes.compulsory, 128 << 20);
+    }
+
+    #[test]
+    fn a_stride_that_is_no_power_of_two_is_refused_with_the_next_one() {
+        let e = Stride.case(&CaseId::new("stride/read/48"), &facts()).unwrap_err().to_string();
+        assert!(e.contains("64 would be"), "{e}");
+        assert!(Stride.case(&CaseId::new("stride/read/0"), &facts()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn each_sector_is_touched_exactly_once(log_stride in 2u32..12, laps in 1u64..40, sector in prop::sample::select(vec![32u64, 64])) {
+            let stride = 1u64 << log_stride;
+            let bytes = stride.max(sector) * laps;
+            let walk = Walk::new(bytes, stride, sector);
+            let mut seen = vec![0u32; (bytes / sector) as usize];
+            let mut words = std::collections::HashSet::new();
+            for i in 0..walk.accesses {
+                let word = walk.word(i);
+                prop_assert!(word * 4 < bytes);
+                prop_assert!(walk.touches(word));
+                prop_assert!(words.insert(word), "word {} twice", word);
+                seen[(word * 4 / sector) as usize] += 1;
+            }
+            let each = if stride >= sector { 1 } else { (sector / stride) as u32 };
+            prop_assert!(seen.iter().all(|&n| n == each));
+            let touched = (0..bytes / 4).filter(|&w| walk.touches(w)).count() as u64;
+            prop_assert_eq!(touched, walk.accesses);
+        }
+    }
+}

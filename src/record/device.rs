@@ -1,0 +1,130 @@
+//! Who was measured: identity and state of one device.
+
+use serde::{Deserialize, Serialize};
+
+use super::Missing;
+use crate::pattern::DeviceKind;
+
+/// One physical device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Device {
+    /// GPU, or the memory of the machine.
+    pub kind: DeviceKind,
+    /// The product's id: the name in lower case with dashes until a catalog knows better.
+    pub card: String,
+    /// The name that the driver or the processor gives.
+    pub name: String,
+    /// The driver's index when the run started; changes between boots.
+    pub index: Option<u32>,
+    /// The driver's unique id.
+    pub uuid: Option<String>,
+    /// Bus address, `domain:bus:device.function`.
+    pub pci_address: Option<String>,
+    /// Device id on the bus, without the vendor, such as `0x2335`.
+    pub pci_device_id: Option<String>,
+    /// Serial number of the board.
+    pub serial: Option<String>,
+    /// Part number of the board.
+    pub part_number: Option<String>,
+    /// Version of the board's firmware.
+    pub vbios: Option<String>,
+    /// Version of the driver, such as `580.159.03`.
+    pub driver_version: Option<String>,
+    /// The CUDA version that the driver implements, such as `13.0`.
+    pub cuda_version: Option<String>,
+    /// Compute capability, such as `9.0`.
+    pub compute_capability: Option<String>,
+    /// Multiprocessors of a GPU; worker threads of the host.
+    pub units: u32,
+    /// Highest clock of the multiprocessors.
+    pub sm_clock_max_mhz: Option<f64>,
+    /// The memory and its last cache.
+    pub memory: Memory,
+    /// Error correction.
+    pub ecc: Ecc,
+    /// Memory rows taken out of use.
+    pub remapped_rows: RemappedRows,
+    /// The link to the processor.
+    pub pcie: Pcie,
+    /// What lies between this program and the hardware.
+    pub virtualization: Virtualization,
+    /// Why fields above are null.
+    pub missing: Missing,
+}
+
+/// Memory and last cache of a device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// All of it.
+    pub total_bytes: u64,
+    /// What could be allocated when the run started.
+    pub free_bytes: u64,
+    /// L2 of a GPU, L3 of a processor.
+    pub cache_bytes: Option<u64>,
+    /// Width of the memory bus.
+    pub bus_width_bits: Option<u32>,
+    /// Command clock; data moves at twice this rate.
+    pub clock_mhz: Option<f64>,
+    /// Why fields above are null.
+    pub missing: Missing,
+}
+
+/// Error correction and what it has seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ecc {
+    /// Whether it is on.
+    pub enabled: Option<bool>,
+    /// Corrected errors since the last boot.
+    pub corrected: Option<u64>,
+    /// Uncorrected errors since the last boot.
+    pub uncorrected: Option<u64>,
+    /// Why fields above are null.
+    pub missing: Missing,
+}
+
+/// Memory rows that the card has replaced by spares.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RemappedRows {
+    /// Because of corrected errors.
+    pub corrected: Option<u32>,
+    /// Because of uncorrected errors.
+    pub uncorrected: Option<u32>,
+    /// Whether a remapping waits for a reset.
+    pub pending: Option<bool>,
+    /// Whether a remapping has failed.
+    pub failed: Option<bool>,
+    /// Why fields above are null.
+    pub missing: Missing,
+}
+
+/// The link between processor and device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pcie {
+    /// Generation while the device was busy; idle links slow down.
+    pub generation_under_load: Option<u32>,
+    /// Lanes while the device was busy.
+    pub width_under_load: Option<u32>,
+    /// Highest generation that device and slot allow.
+    pub generation_max: Option<u32>,
+    /// Most lanes that device and slot allow.
+    pub width_max: Option<u32>,
+    /// Why fields above are null.
+    pub missing: Missing,
+}
+
+/// Layers between this program and the hardware.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Virtualization {
+    /// Whether a hypervisor is underneath.
+    pub virtual_machine: Option<bool>,
+    /// Kind of container, when in one; `none` otherwise.
+    pub container: Option<String>,
+    /// Whether this is Linux under Windows.
+    pub wsl: Option<bool>,
+    /// How the GPU is shared between virtual machines; `none` when it is not.
+    pub vgpu: Option<String>,
+    /// Profile of the GPU slice; `none` when the GPU is whole.
+    pub mig_profile: Option<String>,
+    /// Why fields above are null.
+    pub missing: Missing,
+}

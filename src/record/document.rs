@@ -1,0 +1,144 @@
+//! The run document.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Device, Measurement, Missing};
+use crate::pattern::Profile;
+
+/// All measurements of one device, with its environment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Form of this document; see [`super::SCHEMA_VERSION`].
+    pub schema_version: String,
+    /// What is measured and how; see [`super::SUITE_VERSION`].
+    pub suite_version: String,
+    /// The program that wrote it.
+    pub program: Program,
+    /// When the run started, UTC.
+    pub started_at: String,
+    /// When the last case ended, UTC; null while the run is under way.
+    pub finished_at: Option<String>,
+    /// Whether every planned case was measured; false while under way and after an interruption.
+    pub complete: bool,
+    /// How much was to be measured.
+    #[serde(with = "profile_name")]
+    pub profile: Profile,
+    /// The machine.
+    pub host: Host,
+    /// What the user wanted noted.
+    pub labels: BTreeMap<String, String>,
+    /// Who was measured.
+    pub device: Device,
+    /// What the fractions refer to.
+    pub peaks: Peaks,
+    /// One row a case, in the order of measurement.
+    pub measurements: Vec<Measurement>,
+}
+
+/// The program that wrote a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it was built for, such as `x86_64-linux`.
+    pub target: String,
+    /// `release`, or `debug`: figures of a debug build say little about the host device.
+    pub build: String,
+}
+
+impl Program {
+    /// This program.
+    pub fn this() -> Self {
+        Self {
+            name: env!("CARGO_PKG_NAME").into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+            build: if cfg!(debug_assertions) { "debug" } else { "release" }.into(),
+        }
+    }
+}
+
+/// The machine that the device is in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name in the network.
+    pub hostname: Option<String>,
+    /// Operating system and release.
+    pub os: Option<String>,
+    /// Version of the kernel.
+    pub kernel: Option<String>,
+    /// Processor.
+    pub cpu: String,
+    /// Logical processors that this program may use.
+    pub cpus: u32,
+    /// Main memory.
+    pub memory_bytes: u64,
+    /// Why fields above are null.
+    pub missing: Missing,
+}
+
+/// Where a figure comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Provenance {
+    /// Computed from what the device says of itself: 2 x memory clock x bus width / 8.
+    DeviceAttributes,
+    /// Measured in this run.
+    Measured,
+}
+
+/// One upper bound.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Peak {
+    /// Its value, in the unit of the list that holds it.
+    pub value: f64,
+    /// Where it comes from.
+    pub provenance: Provenance,
+}
+
+/// What the fractions of a run refer to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Peaks {
+    /// Memory bandwidth, 10^9 B/s.
+    pub memory_gbps: Vec<Peak>,
+    /// Arithmetic by pipe, 10^9 flops/s.
+    pub compute_gflops: BTreeMap<String, Vec<Peak>>,
+    /// Why a peak is absent.
+    pub missing: Missing,
+}
+
+impl Peaks {
+    /// The theoretical memory peak that `fraction_of_peak` refers to, 10^9 B/s.
+    pub fn memory_theoretical_gbps(&self) -> Option<f64> {
+        self.memory_gbps.iter().find(|p| p.provenance == Provenance::DeviceAttributes).map(|p| p.value)
+    }
+
+    /// The best measured peak of a pipe, 10^9 flops/s.
+    pub fn compute_measured_gflops(&self, pipe: &str) -> Option<f64> {
+        self.compute_gflops
+            .get(pipe)?
+            .iter()
+            .filter(|p| p.provenance == Provenance::Measured)
+            .map(|p| p.value)
+            .max_by(f64::total_cmp)
+    }
+}
+
+mod profile_name {
+    use super::Profile;
+    use clap::ValueEnum;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(profile: &Profile, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(profile)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Profile, D::Error> {
+        let name = String::deserialize(d)?;
+        Profile::from_str(&name, false).map_err(D::Error::custom)
+    }
+}

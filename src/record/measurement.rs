@@ -1,0 +1,148 @@
+//! One row: all that one case gave.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Missing;
+use crate::pattern::{Bytes, Level, Parameters};
+
+/// Whether a case gave figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Measured.
+    Ok,
+    /// The device has nothing to run it with.
+    Unsupported,
+    /// It was left out on purpose.
+    Skipped,
+    /// It failed.
+    Error,
+    /// It did not end in time.
+    Timeout,
+}
+
+/// What to think of a row's figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Verified and physically possible.
+    Ok,
+    /// The device returned wrong data: the figure is worth nothing.
+    Unverified,
+    /// More bytes a second than the memory bus can carry.
+    AbovePeak,
+}
+
+/// The times of one execution over all samples, in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Time {
+    /// The headline.
+    pub median: f64,
+    /// Lower quartile.
+    pub p25: f64,
+    /// Upper quartile.
+    pub p75: f64,
+    /// Fastest sample.
+    pub min: f64,
+    /// Slowest sample.
+    pub max: f64,
+    /// Half-width of the 95 % bootstrap interval of the median, over the median.
+    pub noise_fraction: f64,
+    /// How many samples.
+    pub n: u32,
+    /// Executions that each sample averages over.
+    pub executions_per_sample: u32,
+    /// Which rule ended the sampling: `noise`, `time`, or `count`.
+    pub stopped_by: String,
+}
+
+/// One case's row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The case.
+    pub id: String,
+    /// Its pattern.
+    pub pattern: String,
+    /// What it exercises; null when the case could not be planned.
+    pub level: Option<Level>,
+    /// What fixes the case.
+    pub parameters: Parameters,
+    /// How the case was written for this device.
+    pub variant: Map<String, Value>,
+    /// Whether there are figures.
+    pub status: Status,
+    /// Why there are none.
+    pub reason: Option<String>,
+    /// What a reader must know beside the figures.
+    pub notes: Vec<String>,
+    /// Bytes of one execution.
+    pub bytes: Option<Bytes>,
+    /// Floating-point operations of one execution.
+    pub flops: Option<u64>,
+    /// The pipe that they run on.
+    pub compute_pipe: Option<String>,
+    /// Times of one execution.
+    pub time_ns: Option<Time>,
+    /// Every sample: the time of one execution, in nanoseconds.
+    pub samples_ns: Vec<f64>,
+    /// Requested bytes over the median, 10^9 B/s.
+    pub achieved_gbps: Option<f64>,
+    /// Compulsory bytes over the median, 10^9 B/s.
+    pub compulsory_gbps: Option<f64>,
+    /// Achieved over the theoretical memory peak; null where the level is not dram.
+    pub fraction_of_peak: Option<f64>,
+    /// Flops over the median, 10^9 flops/s.
+    pub achieved_gflops: Option<f64>,
+    /// Achieved over the measured peak of the pipe.
+    pub compute_utilization: Option<f64>,
+    /// Whether every result was right.
+    pub verified: Option<bool>,
+    /// Wrong results, when any.
+    pub mismatches: Option<u64>,
+    /// The lowest wrong index, when any.
+    pub first_bad_index: Option<u64>,
+    /// What to think of the figures; null when there are none.
+    pub verdict: Option<Verdict>,
+    /// The time that the case took on the wall: preparation, warm-up, samples and verification.
+    pub wall_s: Option<f64>,
+    /// Why fields above are null.
+    pub missing: Missing,
+}
+
+impl Measurement {
+    /// A row without figures.
+    pub fn without_figures(id: &str, pattern: &str, status: Status, reason: String) -> Self {
+        Self {
+            id: id.to_owned(),
+            pattern: pattern.to_owned(),
+            level: None,
+            parameters: Parameters::new(),
+            variant: Map::new(),
+            status,
+            reason: Some(reason),
+            notes: Vec::new(),
+            bytes: None,
+            flops: None,
+            compute_pipe: None,
+            time_ns: None,
+            samples_ns: Vec::new(),
+            achieved_gbps: None,
+            compulsory_gbps: None,
+            fraction_of_peak: None,
+            achieved_gflops: None,
+            compute_utilization: None,
+            verified: None,
+            mismatches: None,
+            first_bad_index: None,
+            verdict: None,
+            wall_s: None,
+            missing: Missing::new(),
+        }
+    }
+
+    /// Whether its figures may be drawn or ranked.
+    pub fn is_sound(&self) -> bool {
+        self.status == Status::Ok && self.verdict == Some(Verdict::Ok)
+    }
+}

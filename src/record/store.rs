@@ -1,0 +1,126 @@
+//! Saving and loading documents.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use atomic_write_file::AtomicWriteFile;
+use serde::Deserialize;
+
+use super::{Run, SCHEMA_VERSION, version::major};
+
+/// The document's name in a run's folder.
+pub const DOCUMENT_NAME: &str = "run.json";
+
+/// Why a document could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {path}: {source}; the document there, if any, is unchanged")]
+pub struct SaveError {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+/// Why a document could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file could not be opened or read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A folder without a document.
+    #[error("{} holds no {DOCUMENT_NAME}; name a run's folder or its document", path.display())]
+    NoDocument {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The text is not JSON, or ends early.
+    #[error("{} is not a whole JSON document: {message}{}", path.display(), if *cut_off { "; the file seems to be cut off: copy it again from where it came" } else { "" })]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+        /// What the parser said, with line and column.
+        message: String,
+        /// Whether the text ended inside a value.
+        cut_off: bool,
+    },
+    /// JSON, but not a run document.
+    #[error("{} is JSON but no hbmark run document: {message}", path.display())]
+    NotARun {
+        /// The file.
+        path: PathBuf,
+        /// What is missing or wrong.
+        message: String,
+    },
+    /// Written by a newer program.
+    #[error("{} has schema version {found}, and this program reads major version {} and below: use a newer hbmark", path.display(), major(SCHEMA_VERSION).unwrap_or_default())]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// The document's version.
+        found: String,
+    },
+}
+
+/// Writes a document whole or not at all: into a temporary file that then takes
+/// the name, so that a reader never sees half of it.
+///
+/// # Errors
+/// When the folder cannot be written or the disk is full.
+pub fn save(run: &Run, path: &Path) -> Result<(), SaveError> {
+    let write = || -> std::io::Result<()> {
+        let mut file = AtomicWriteFile::open(path)?;
+        serde_json::to_writer_pretty(&mut file, run)?;
+        file.write_all(b"\n")?;
+        file.commit()
+    };
+    write().map_err(|source| SaveError { path: path.to_owned(), source })
+}
+
+/// The document that `path` names: the file itself, or the one in that folder.
+///
+/// # Errors
+/// When a folder holds none.
+pub fn find(path: &Path) -> Result<PathBuf, LoadError> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let document = path.join(DOCUMENT_NAME);
+    if document.is_file() { Ok(document) } else { Err(LoadError::NoDocument { path: path.to_owned() }) }
+}
+
+/// Reads the document of a file or of a run's folder.
+///
+/// # Errors
+/// When there is none, or it is not a run document that this program can read.
+pub fn load(path: &Path) -> Result<Run, LoadError> {
+    let path = find(path)?;
+    let bytes = std::fs::read(&path).map_err(|source| LoadError::Unreadable { path: path.clone(), source })?;
+    parse(&bytes, &path)
+}
+
+fn parse(bytes: &[u8], path: &Path) -> Result<Run, LoadError> {
+    // The version first: a newer document may lack what this program expects,
+    // and then "too new" is the reason to give.
+    #[derive(Deserialize)]
+    struct Versioned {
+        schema_version: Option<String>,
+    }
+    let path = path.to_owned();
+    let broken = |e: serde_json::Error, path: PathBuf| match e.classify() {
+        serde_json::error::Category::Data => LoadError::NotARun { path, message: e.to_string() },
+        _ => LoadError::NotJson { path, message: e.to_string(), cut_off: e.is_eof() },
+    };
+    let Versioned { schema_version } = serde_json::from_slice(bytes).map_err(|e| broken(e, path.clone()))?;
+    let Some(found) = schema_version else {
+        return Err(LoadError::NotARun { path, message: "it has no schema_version".into() });
+    };
+    match major(&found) {
+        None => return Err(LoadError::NotARun { path, message: format!("schema_version '{found}' is not a dotted number") }),
+        Some(m) if Some(m) > major(SCHEMA_VERSION) => return Err(LoadError::TooNew { path, found }),
+        Some(_) => {}
+    }
+    serde_json::from_slice(bytes).map_err(|e| broken(e, path))
+}

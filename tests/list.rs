@@ -1,0 +1,39 @@
+//! `hbmark list`.
+
+mod common;
+
+use common::{hbmark, text};
+
+#[test]
+fn every_listed_case_of_the_host_can_be_selected() {
+    let output = hbmark().args(["list", "cases", "--format", "json"]).output().expect("the program starts");
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(rows.len() > 20);
+    for row in &rows {
+        assert!(["quick", "standard", "full"].contains(&row["profile"].as_str().expect("a profile")));
+        let id = hbmark::pattern::CaseId::new(row["case"].as_str().expect("an id"));
+        assert!(hbmark::pattern::pattern_of(&id).is_some(), "{id}");
+    }
+}
+
+#[test]
+fn patterns_are_listed_with_what_they_do() {
+    let output = hbmark().args(["list", "patterns"]).output().expect("the program starts");
+    let table = text(&output.stdout);
+    for pattern in ["compute", "stream", "stride", "conv3d", "copy_engine"] {
+        assert!(table.contains(pattern), "{table}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("hbmark"))
+        .args(["list", "cases"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}

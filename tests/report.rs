@@ -1,0 +1,76 @@
+//! `hbmark report`, from files alone.
+
+mod common;
+
+use std::path::Path;
+
+use common::{hbmark, recorded};
+
+fn report(run: &Path, out: &Path) -> assert_cmd::assert::Assert {
+    hbmark().arg("report").arg(run).arg("-o").arg(out).assert()
+}
+
+#[test]
+fn a_recorded_run_gives_charts_and_tables() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("report");
+    report(&recorded(), &out).code(0).stdout(predicates::str::contains("summary.md"));
+    for name in ["bandwidth", "stride", "conv3d"] {
+        for ending in ["svg", "png"] {
+            let file = out.join("charts").join(format!("{name}.{ending}"));
+            assert!(std::fs::metadata(&file).is_ok_and(|m| m.len() > 5_000), "{}", file.display());
+        }
+    }
+}
+
+/// A document that was changed by `edit`, and the report's verdict on it.
+fn with(edit: impl FnOnce(String) -> String) -> (assert_cmd::assert::Assert, bool) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let run = folder.path().join("run.json");
+    let text = std::fs::read_to_string(recorded()).expect("the recorded run");
+    std::fs::write(&run, edit(text)).expect("a file in the temporary folder");
+    let out = folder.path().join("report");
+    let assert = report(&run, &out);
+    let written = out.exists();
+    (assert, written)
+}
+
+#[test]
+fn a_file_that_is_not_json_is_named_and_nothing_is_written() {
+    let (assert, written) = with(|_| "hello".into());
+    assert.code(2).stderr(predicates::str::contains("run.json is not a whole JSON document"));
+    assert!(!written);
+}
+
+#[test]
+fn a_file_that_is_cut_off_is_said_to_be() {
+    let (assert, written) = with(|text| text[..text.len() / 2].to_owned());
+    assert.code(2).stderr(predicates::str::contains("cut off"));
+    assert!(!written);
+}
+
+#[test]
+fn a_higher_schema_major_asks_for_a_newer_program() {
+    let (assert, written) = with(|text| text.replacen("\"schema_version\": \"1.", "\"schema_version\": \"2.", 1));
+    assert.code(2).stderr(predicates::str::contains("use a newer hbmark"));
+    assert!(!written);
+}
+
+#[test]
+fn a_higher_schema_minor_with_unknown_fields_is_read() {
+    let (assert, _) = with(|text| text.replacen("\"schema_version\": \"1.0.0\",", "\"schema_version\": \"1.9.0\", \"novelty\": [1],", 1));
+    assert.code(0);
+}
+
+#[test]
+fn json_that_is_no_run_is_told_apart() {
+    let (assert, _) = with(|_| "{\"rows\": []}".into());
+    assert.code(2).stderr(predicates::str::contains("no hbmark run document"));
+}
+
+#[test]
+fn a_missing_file_and_a_folder_without_a_run_are_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    report(&folder.path().join("absent.json"), &folder.path().join("out")).code(2).stderr(predicates::str::contains("absent.json"));
+    report(folder.path(), &folder.path().join("out")).code(2).stderr(predicates::str::contains("holds no run.json"));
+}

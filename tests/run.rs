@@ -1,0 +1,160 @@
+//! `hbmark run` on the host device.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{hbmark, small_run, text};
+use hbmark::record::{self, Status, Verdict};
+
+#[test]
+fn a_run_leaves_a_document_charts_and_tables() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let cases = ["stream/copy/f32@1048576", "stream/triad/f32@1048576", "stride/read/256@1048576", "conv3d/direct/f32/1x16@8x8x8"];
+    let output = small_run(&out, &cases).args(["--label", "rack=b12"]).output().expect("the program starts");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("stream/copy/f32@1048576"));
+    let run = record::load(&out).expect("the document loads");
+    assert!(run.complete && run.finished_at.is_some());
+    assert_eq!(run.labels["rack"], "b12");
+    for row in &run.measurements {
+        assert_eq!((row.status, row.verdict, row.verified), (Status::Ok, Some(Verdict::Ok), Some(true)), "{}", row.id);
+        assert!(row.achieved_gbps.is_some_and(|g| g > 0.0) && row.compute_utilization.is_some(), "{}", row.id);
+    }
+    for file in ["summary.md", "measurements.csv"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    assert!(std::fs::read_dir(out.join("charts")).expect("a folder of charts").count() > 0);
+}
+
+#[test]
+fn the_compute_peak_comes_first_even_when_not_asked_for() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    small_run(&out, &["stream/triad/f32@1048576"]).assert().code(0);
+    let run = record::load(&out).expect("the document loads");
+    assert_eq!(run.measurements[0].id, "compute/fma/f32");
+    assert!(run.peaks.compute_measured_gflops("fma/f32").is_some());
+    let triad = &run.measurements[1];
+    assert!(triad.compute_utilization.is_some_and(|u| u > 0.0 && u < 1.0));
+}
+
+#[test]
+fn every_null_field_of_a_document_has_a_reason() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    small_run(&out, &["stream/copy/f32@1048576"]).assert().code(0);
+    let document: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(out.join("run.json")).expect("a document")).expect("a JSON document");
+    check_nulls("run", &document);
+}
+
+fn check_nulls(path: &str, value: &serde_json::Value) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            let reasons = fields.get("missing");
+            for (name, field) in fields {
+                // `reason` explains a row's status, and an `ok` row needs none.
+                if field.is_null() && name != "reason" {
+                    let reason = reasons.and_then(|r| r.get(name));
+                    // Nested plain figures are explained in the row that holds them.
+                    let nested = path.ends_with("bytes") && name == "dram";
+                    assert!(reason.is_some() || nested, "{path}.{name} is null without a reason");
+                }
+                check_nulls(&format!("{path}.{name}"), field);
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| check_nulls(path, item)),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_mistyped_pattern_is_refused_with_the_nearest_name() {
+    hbmark()
+        .args(["run", "strem", "--device", "host"])
+        .assert()
+        .code(2)
+        .stderr(predicates::str::contains("did you mean 'stream'?"))
+        .stdout("");
+}
+
+#[test]
+fn a_mistyped_device_is_refused_with_the_nearest_name() {
+    hbmark().args(["run", "--device", "hots"]).assert().code(2).stderr(predicates::str::contains("did you mean 'host'?"));
+}
+
+#[test]
+fn a_size_that_does_not_fit_is_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    small_run(&out, &["stream/copy/f32@4611686018427387904"]).assert().code(2).stderr(predicates::str::contains("smaller size"));
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_found_out_before_measuring() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, "in the way").expect("a file in the temporary folder");
+    small_run(&file.join("out"), &["stream/copy/f32@1048576"])
+        .assert()
+        .code(2)
+        .stderr(predicates::str::contains("nothing was measured"))
+        .stdout("");
+}
+
+#[test]
+fn a_run_is_never_overwritten() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    small_run(&out, &["stream/copy/f32@1048576"]).assert().code(0);
+    let before = std::fs::read(out.join("run.json")).expect("a document");
+    small_run(&out, &["stream/copy/f32@1048576"]).assert().code(2).stderr(predicates::str::contains("holds a run already"));
+    assert_eq!(std::fs::read(out.join("run.json")).expect("a document"), before);
+}
+
+#[test]
+fn a_label_without_a_key_is_refused() {
+    hbmark().args(["run", "--label", "=x", "--device", "host"]).assert().code(2).stderr(predicates::str::contains("key=value"));
+}
+
+#[test]
+fn every_format_prints_the_rows() {
+    for format in ["table", "json", "csv", "markdown"] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        small_run(&folder.path().join("out"), &["stream/copy/f32@1048576"])
+            .args(["--format", format])
+            .assert()
+            .code(0)
+            .stdout(predicates::str::contains("stream/copy/f32@1048576"));
+    }
+}
+
+/// The document must load at any moment; this asks for it as soon as it is there.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_leaves_the_finished_cases() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("hbmark"))
+        .args(["run", "stride", "stream", "--profile", "full", "--device", "host", "-o"])
+        .arg(&out)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let finished = || record::load(&out).map(|run| run.measurements.len()).unwrap_or(0);
+    while finished() == 0 {
+        assert!(Instant::now() < deadline, "no case was finished in a minute");
+        std::thread::yield_now();
+    }
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(killed.success());
+    assert_eq!(child.wait().expect("the program ends").code(), Some(130));
+    let run = record::load(&out).expect("the document loads");
+    assert!(!run.complete && run.finished_at.is_none());
+    assert!(!run.measurements.is_empty() && run.measurements.iter().all(|row| row.status == Status::Ok));
+}
