@@ -1,6 +1,5 @@
 //! Exit codes, and the failures that lead to them.
 
-use crate::chart::ChartError;
 use crate::device::DeviceError;
 use crate::measure::Plans;
 use crate::pattern::{PlanError, SelectError};
@@ -83,9 +82,6 @@ pub enum Failure {
     /// A report that cannot be made.
     #[error(transparent)]
     Report(#[from] ReportError),
-    /// A chart that cannot be drawn.
-    #[error(transparent)]
-    Chart(#[from] ChartError),
     /// Output that could not be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] std::io::Error),
@@ -98,7 +94,6 @@ impl Failure {
             Self::Usage(_) | Self::Select(_) | Self::Plan(_) | Self::Load(_) | Self::Save(_) | Self::Report(_) | Self::Output(_) => Exit::Usage,
             Self::Device(DeviceError::NotFound(_)) => Exit::Usage,
             Self::Device(_) => Exit::Device,
-            Self::Chart(_) => Exit::Internal,
         }
     }
 }

@@ -178,6 +178,9 @@ fn figures(
 
     let mut missing = Missing::new();
     missing.insert("bytes.dram".into(), "no hardware counters were imported".into());
+    for field in ["sm_clock_mhz", "telemetry"] {
+        missing.insert(field.into(), "this version of the program does not read it".into());
+    }
     let fraction_of_peak = known(&mut missing, "fraction_of_peak", fraction_of_peak(case, achieved_gbps, theoretical));
     let compute_utilization = known(&mut missing, "compute_utilization", utilization(case, achieved_gflops, peaks));
     if case.compute_pipe.is_none() {
@@ -216,6 +219,8 @@ fn figures(
         fraction_of_peak,
         achieved_gflops: Some(achieved_gflops),
         compute_utilization,
+        sm_clock_mhz: None,
+        telemetry: None,
         verified: Some(verification.passed()),
         mismatches: Some(verification.mismatches),
         first_bad_index: verification.first_bad,

@@ -96,6 +96,10 @@ pub struct Measurement {
     pub achieved_gflops: Option<f64>,
     /// Achieved over the measured peak of the pipe.
     pub compute_utilization: Option<f64>,
+    /// Clock of the multiprocessors during the samples.
+    pub sm_clock_mhz: Option<f64>,
+    /// Clocks, power, temperatures and the like during the samples.
+    pub telemetry: Option<Map<String, Value>>,
     /// Whether every result was right.
     pub verified: Option<bool>,
     /// Wrong results, when any.
@@ -132,6 +136,8 @@ impl Measurement {
             fraction_of_peak: None,
             achieved_gflops: None,
             compute_utilization: None,
+            sm_clock_mhz: None,
+            telemetry: None,
             verified: None,
             mismatches: None,
             first_bad_index: None,

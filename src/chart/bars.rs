@@ -1,0 +1,217 @@
+//! Groups of bars, one group a case and one bar a run.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::page::Rect;
+use super::panel::Panel;
+use super::theme::{self, INK, SMALL, TEXT, line_height};
+use super::{Area, Outcome, is_drawable, marks, words};
+
+/// Share of its room that a group of bars fills; the rest separates the groups.
+const FILLED: f64 = 0.88;
+/// Wider than this a single bar looks like a block.
+const BAR_WIDTH_MAX: f64 = 150.0;
+/// The narrowest bar that a turned value fits: digits are 0.7 em high.
+const BAR_WIDTH_TURNED: i32 = 19;
+/// Free space around a value.
+const PAD: i32 = 9;
+
+/// One bar.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Bar {
+    pub value: f64,
+    /// Lower and upper end of the whisker.
+    pub quartiles: Option<(f64, f64)>,
+    /// A bound to mark.
+    pub bound: Option<f64>,
+}
+
+impl Bar {
+    fn whisker(&self) -> Option<(f64, f64)> {
+        self.quartiles.filter(|(low, high)| is_drawable(*low) && is_drawable(*high))
+    }
+
+    fn bound(&self) -> Option<f64> {
+        self.bound.filter(|bound| is_drawable(*bound))
+    }
+}
+
+/// All bars of one panel.
+pub(super) struct Bars {
+    /// What the values are, with their unit.
+    pub heading: &'static str,
+    /// One colour a run.
+    pub colors: Vec<RGBColor>,
+    /// Name of the case, and one place a run.
+    pub groups: Vec<(String, Vec<Option<Bar>>)>,
+    /// A value to mark across the panel, with the label at its end.
+    pub threshold: Option<(f64, &'static str)>,
+}
+
+/// How the values are written.
+#[derive(Clone, Copy, PartialEq)]
+enum Values {
+    Across,
+    Upwards,
+    Omitted,
+}
+
+impl Bars {
+    /// The largest value that the panel must show.
+    fn largest(&self) -> f64 {
+        let bars = || self.groups.iter().flat_map(|(_, bars)| bars.iter().flatten());
+        let values = bars().flat_map(|bar| [Some(bar.value), bar.bound()]).chain([self.threshold.map(|(value, _)| value)]);
+        let largest = values.flatten().fold(0.0, f64::max);
+        // Whiskers may stand out a little, but one wild sample must not flatten all bars.
+        let whiskers = bars().filter_map(Bar::whisker).map(|(_, high)| high.min(largest * 1.2));
+        let largest = whiskers.fold(largest, f64::max);
+        if largest > 0.0 { largest } else { 1.0 }
+    }
+
+    /// Draws the panel into `outer`.
+    pub(super) fn draw<DB: DrawingBackend>(&self, root: &Area<DB>, outer: Rect) -> Outcome<DB> {
+        // A label beside the line of the threshold needs room right of the bars.
+        let margin = self.threshold.map_or(0, |(_, label)| theme::width(label, TEXT) + 12);
+        let outer = Rect { right: outer.right - margin, ..outer };
+        let mut panel = Panel::new(outer, self.heading, self.largest());
+        let slot = f64::from(panel.inner.right - panel.inner.left) / self.groups.len().max(1) as f64;
+        let labels = Labels::new(self.groups.iter().map(|(label, _)| label.as_str()), slot as i32);
+        panel.inner.bottom -= labels.height;
+        panel.draw(root)?;
+
+        let Rect { left, right, bottom, .. } = panel.inner;
+        let bar_width = (slot * FILLED / self.colors.len().max(1) as f64).min(BAR_WIDTH_MAX);
+        let mut placed = Vec::new();
+        for (n, (_, bars)) in self.groups.iter().enumerate() {
+            let middle = f64::from(left) + slot * (n as f64 + 0.5);
+            let start = middle - bar_width * self.colors.len() as f64 / 2.0;
+            for (n, (bar, color)) in bars.iter().zip(&self.colors).enumerate() {
+                let from = start + bar_width * n as f64;
+                // A gap of two units between neighbours.
+                let (from, to) = (from.round() as i32 + 1, (from + bar_width).round() as i32 - 1);
+                if let Some(bar) = bar {
+                    self.draw_bar(root, &panel, bar, (from, to), *color)?;
+                    placed.push((bar, (from + to) / 2, *color));
+                }
+            }
+            labels.draw(root, n, middle.round() as i32, bottom)?;
+        }
+        if let Some((value, label)) = self.threshold {
+            marks::threshold(root, left, right, panel.y(value))?;
+            root.draw_text(label, &theme::style(TEXT, INK, HPos::Left, VPos::Center), (right + 12, panel.y(value)))?;
+        }
+        // Last, so that nothing crosses a value.
+        let values = self.values(bar_width);
+        placed.into_iter().try_for_each(|(bar, middle, color)| self.draw_value(root, &panel, bar, middle, color, values))
+    }
+
+    /// The way of writing values that fits every bar.
+    fn values(&self, bar_width: f64) -> Values {
+        let bars = self.groups.iter().flat_map(|(_, bars)| bars.iter().flatten());
+        let widest = bars.map(|bar| theme::width(&words::figure(bar.value), TEXT)).max().unwrap_or_default();
+        match bar_width as i32 {
+            width if width >= widest + 6 => Values::Across,
+            width if width >= BAR_WIDTH_TURNED => Values::Upwards,
+            _ => Values::Omitted,
+        }
+    }
+}
+
+impl Bars {
+    fn draw_bar<DB: DrawingBackend>(
+        &self,
+        root: &Area<DB>,
+        panel: &Panel,
+        bar: &Bar,
+        (from, to): (i32, i32),
+        color: RGBColor,
+    ) -> Outcome<DB> {
+        let (top, bottom) = (panel.y(bar.value), panel.inner.bottom);
+        root.draw(&Rectangle::new([(from, top), (to, bottom)], color.filled()))?;
+        if let Some((low, high)) = bar.whisker() {
+            marks::whisker(root, (from + to) / 2, panel.y(high), panel.y(low))?;
+        }
+        match bar.bound() {
+            Some(bound) => marks::tick(root, from, to, panel.y(bound)),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a bar's value into it, below its whisker, or above it when the bar
+    /// is too short; nowhere when neither has room.
+    fn draw_value<DB: DrawingBackend>(
+        &self,
+        root: &Area<DB>,
+        panel: &Panel,
+        bar: &Bar,
+        middle: i32,
+        color: RGBColor,
+        values: Values,
+    ) -> Outcome<DB> {
+        let text = words::figure(bar.value);
+        let length = match values {
+            // The height of digits.
+            Values::Across => TEXT * 2 / 3,
+            Values::Upwards => theme::width(&text, SMALL),
+            Values::Omitted => return Ok(()),
+        };
+        let (top, bottom) = (panel.y(bar.value), panel.inner.bottom);
+        let (low, high) = bar.whisker().map_or((top, top), |(low, high)| (panel.y(low), panel.y(high)));
+        // Lines that no value may touch, and the first place from the top of the bar that keeps clear of them.
+        let lines = [bar.bound(), self.threshold.map(|(value, _)| value)].map(|value| value.map(|value| panel.y(value)));
+        let touched = |start: i32| lines.into_iter().flatten().find(|line| (start - PAD..start + length + PAD).contains(line));
+        let inside = top.max(low) + PAD;
+        let inside = touched(inside).map_or(inside, |line| line + PAD);
+        let above = top.min(high) - PAD - length;
+        let above = touched(above).map_or(above, |line| line - PAD - length);
+        let (color, start) = if inside + length + PAD <= bottom {
+            (theme::ink_on(color), inside)
+        } else if above >= panel.inner.top {
+            (INK, above)
+        } else {
+            return Ok(());
+        };
+        if values == Values::Across {
+            return root.draw_text(&text, &theme::style(TEXT, color, HPos::Center, VPos::Top), (middle, start));
+        }
+        // Turned text ends at its upper end.
+        let style = theme::style(SMALL, color, HPos::Right, VPos::Center).transform(FontTransform::Rotate270);
+        // Centred text stands half an x above its base line; digits are taller by 0.17 em.
+        root.draw_text(&text, &style, (middle + SMALL / 12, start))
+    }
+}
+
+/// The names of the groups: broken at spaces, or turned when a word does not fit.
+struct Labels {
+    lines: Vec<Vec<String>>,
+    turned: bool,
+    height: i32,
+}
+
+impl Labels {
+    fn new<'a>(labels: impl Iterator<Item = &'a str> + Clone, room: i32) -> Self {
+        let turned = labels.clone().flat_map(|label| label.split(' ')).any(|word| theme::width(word, TEXT) > room - 8);
+        if turned {
+            let longest = labels.clone().map(|label| theme::width(label, TEXT)).max().unwrap_or_default();
+            Self { lines: labels.map(|label| vec![label.to_owned()]).collect(), turned, height: longest + 20 }
+        } else {
+            let lines: Vec<_> = labels.map(|label| theme::wrap(label, TEXT, room - 8)).collect();
+            let most = lines.iter().map(Vec::len).max().unwrap_or_default() as i32;
+            Self { lines, turned, height: most * line_height(TEXT) + 16 }
+        }
+    }
+
+    fn draw<DB: DrawingBackend>(&self, root: &Area<DB>, n: usize, middle: i32, bottom: i32) -> Outcome<DB> {
+        for (line, text) in self.lines[n].iter().enumerate() {
+            if self.turned {
+                let style = theme::style(TEXT, INK, HPos::Right, VPos::Center).transform(FontTransform::Rotate270);
+                root.draw_text(text, &style, (middle, bottom + 12))?;
+            } else {
+                let y = bottom + 12 + line as i32 * line_height(TEXT);
+                root.draw_text(text, &theme::style(TEXT, INK, HPos::Center, VPos::Top), (middle, y))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! `conv3d`: bandwidth and compute utilization of convolutions, side by side.
+
+use std::collections::BTreeSet;
+
+use plotters::prelude::DrawingBackend;
+
+use super::bandwidth::quartiles;
+use super::bars::{Bar, Bars};
+use super::marks::Symbol;
+use super::page::{Page, Rect};
+use super::rows::{Group, Rows};
+use super::{Area, Chart, Outcome, words};
+use crate::pattern::CaseId;
+use crate::record::Measurement;
+
+/// A case below this share of the arithmetic peak leaves most of the arithmetic units idle.
+const LOW_UTILIZATION_PERCENT: f64 = 30.0;
+
+/// Space between the two panels.
+const GUTTER: i32 = 56;
+
+pub(super) struct Conv3d {
+    page: Page,
+    bandwidth: Bars,
+    utilization: Bars,
+}
+
+impl Chart for Conv3d {
+    const NAME: &'static str = "conv3d";
+
+    fn new(group: &Group) -> Result<Self, String> {
+        let mut rows = Rows::of(group);
+        let (mut bandwidth, mut utilization) = (Vec::new(), Vec::new());
+        for (id, label) in cases(group) {
+            let mut bars = (Vec::new(), Vec::new());
+            for run in 0..group.len() {
+                let row = group.row(run, &id).filter(|row| rows.sound(run, row));
+                bars.0.push(row.and_then(|row| {
+                    let value = rows.figure(run, row, row.achieved_gbps, "GB/s")?;
+                    Some(Bar { value, quartiles: quartiles(row, value), bound: None })
+                }));
+                bars.1.push(row.and_then(|row| {
+                    let value = rows.figure(run, row, row.compute_utilization.map(|u| u * 100.0), "compute utilization")?;
+                    Some(Bar { value, quartiles: quartiles(row, value), bound: None })
+                }));
+            }
+            if bars.0.iter().chain(&bars.1).any(Option::is_some) {
+                bandwidth.push((label.clone(), bars.0));
+                utilization.push((label, bars.1));
+            }
+        }
+        if bandwidth.is_empty() {
+            return Err(rows.nothing("conv3d"));
+        }
+        let reading = "Labels: channels in → out. Bars: medians; 1 GB/s = 10⁹ bytes a second, each input, weight and output \
+                       counted once. Compute utilization: flops over the peak that the same run measured.";
+        let (legend, shared) = rows.legend(
+            |color, _| Symbol::Bar(color),
+            |run, rows| {
+                let pipes: BTreeSet<&str> = rows.iter().filter_map(|row| row.compute_pipe.as_deref()).collect();
+                let peaks = pipes.into_iter().filter_map(|pipe| {
+                    Some(format!("{} peak {} GFLOP/s", words::clean(pipe), words::figure(run.peaks.compute_measured_gflops(pipe)?)))
+                });
+                volumes(rows).into_iter().chain(peaks).collect()
+            },
+        );
+        Ok(Self {
+            page: Page {
+                title: "3D convolutions, 3 x 3 x 3",
+                key: vec![(Symbol::Whisker, "lower to upper quartile"), (Symbol::Threshold, "30 % of the measured arithmetic peak")],
+                legend,
+                caption: rows.caption(reading, shared),
+            },
+            bandwidth: Bars { heading: "Achieved GB/s", colors: group.colors(), groups: bandwidth, threshold: None },
+            utilization: Bars {
+                heading: "Compute utilization, %",
+                colors: group.colors(),
+                groups: utilization,
+                threshold: Some((LOW_UTILIZATION_PERCENT, "30 %")),
+            },
+        })
+    }
+
+    fn page(&self) -> &Page {
+        &self.page
+    }
+
+    fn plot<DB: DrawingBackend>(&self, root: &Area<DB>, at: Rect) -> Outcome<DB> {
+        let middle = (at.left + at.right) / 2;
+        self.bandwidth.draw(root, Rect { right: middle - GUTTER / 2, ..at })?;
+        self.utilization.draw(root, Rect { left: middle + GUTTER / 2, ..at })
+    }
+}
+
+/// Every case of default size in any run, in the order of measurement, with its label.
+fn cases(group: &Group) -> Vec<(String, String)> {
+    let mut cases: Vec<(String, String)> = Vec::new();
+    for row in (0..group.len()).flat_map(|run| &group.run(run).measurements).filter(|row| row.pattern == "conv3d") {
+        if CaseId::new(&row.id).size().is_none() && cases.iter().all(|(id, _)| *id != row.id) {
+            cases.push((row.id.clone(), label(&row.id)));
+        }
+    }
+    cases
+}
+
+/// `conv3d/depthwise/f32/32x32` as `32→32 depthwise`; what every case has in
+/// common is not said.
+fn label(id: &str) -> String {
+    let id = CaseId::new(id);
+    let [kind, element, channels] = id.parts()[..] else { return words::clean(id.name()) };
+    let mut label = channels.replacen('x', "→", 1);
+    for part in [kind, element].into_iter().filter(|part| !["direct", "f32"].contains(part)) {
+        label.push(' ');
+        label.push_str(part);
+    }
+    words::clean(&label)
+}
+
+/// `volume 32 x 32 x 32, batch 1`, where all rows have the same.
+fn volumes(rows: &[&Measurement]) -> Option<String> {
+    let mut volumes: Vec<String> = rows
+        .iter()
+        .filter_map(|row| {
+            let extent = row.parameters.get("extent")?.as_array()?.iter().map(|n| n.as_u64()).collect::<Option<Vec<_>>>()?;
+            let extent = extent.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ");
+            let batch = row.parameters.get("batch").and_then(|n| n.as_u64()).map(|n| format!(", batch {n}"));
+            Some(format!("{extent}{}", batch.unwrap_or_default()))
+        })
+        .collect();
+    volumes.dedup();
+    if volumes.is_empty() { None } else { Some(format!("volume {}", volumes.join(" or "))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_says_what_distinguishes_the_case() {
+        assert_eq!(label("conv3d/direct/f32/1x16"), "1→16");
+        assert_eq!(label("conv3d/depthwise/f32/32x32"), "32→32 depthwise");
+        assert_eq!(label("conv3d/tensor/f16/64x64"), "64→64 tensor f16");
+        assert_eq!(label("conv3d/odd"), "conv3d/odd");
+    }
+}

@@ -1,0 +1,181 @@
+//! Charts: one file a chart, from run documents to SVG and PNG.
+//!
+//! Each chart is one drawing function, generic over the plotters backend. The
+//! fonts are compiled in and nothing depends on the machine: the same documents
+//! give the same bytes.
+
+mod bandwidth;
+mod bars;
+mod conv3d;
+mod marks;
+mod page;
+mod panel;
+mod raster;
+mod rows;
+mod stride;
+#[cfg(test)]
+pub(crate) mod testing;
+mod theme;
+pub(crate) mod words;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use atomic_write_file::AtomicWriteFile;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use crate::pattern::DeviceKind;
+use crate::record::Run;
+use rows::Group;
+
+/// What a chart is drawn on.
+type Area<DB> = DrawingArea<DB, Shift>;
+/// How drawing ends.
+type Outcome<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
+
+/// More runs than colours would not be told apart.
+const RUNS_PER_CHART: usize = theme::PALETTE.len();
+
+/// No memory or bus is within two orders of magnitude of 10^6 GB/s, and no
+/// percentage near 10^6: such a figure is an error in the document.
+const LARGEST_FIGURE: f64 = 1e6;
+
+/// Whether a figure can be drawn at all.
+fn is_drawable(value: f64) -> bool {
+    (0.0..=LARGEST_FIGURE).contains(&value)
+}
+
+/// Why charts could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ChartError {
+    /// A file or the folder could not be written.
+    #[error("cannot write {}: {source}; choose a folder that you can write to", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The drawing itself failed.
+    #[error("cannot draw the chart '{chart}': {message}")]
+    Draw {
+        /// Its name.
+        chart: String,
+        /// What the backend said.
+        message: String,
+    },
+}
+
+/// What [`draw_all`] did.
+#[derive(Debug, Default)]
+pub struct Drawn {
+    /// The files written, an SVG and a PNG for each chart.
+    pub files: Vec<PathBuf>,
+    /// Charts that were not drawn, each with the reason.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// A chart with all that it shows.
+trait Chart: Sized {
+    /// The first part of its files' names.
+    const NAME: &'static str;
+
+    /// Gathers what there is to draw.
+    ///
+    /// # Errors
+    /// When there is nothing: the reason.
+    fn new(group: &Group) -> Result<Self, String>;
+
+    /// The texts around the plot.
+    fn page(&self) -> &page::Page;
+
+    /// Draws the plot itself.
+    fn plot<DB: DrawingBackend>(&self, root: &Area<DB>, at: page::Rect) -> Outcome<DB>;
+}
+
+/// Draws every chart that the runs have data for into `dir`, as `<name>.svg` and
+/// `<name>.png`.
+///
+/// GPUs and hosts never share a chart: a host's are called `<name>-host`. Beyond
+/// eight runs of one kind a further chart `<name>-2` is begun.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
+    let mut drawn = Drawn::default();
+    let groups = groups(runs);
+    draw_each::<bandwidth::Bandwidth>(&groups, dir, &mut drawn)?;
+    draw_each::<stride::Stride>(&groups, dir, &mut drawn)?;
+    draw_each::<conv3d::Conv3d>(&groups, dir, &mut drawn)?;
+    Ok(drawn)
+}
+
+/// The runs of each chart, with what distinguishes its files' names.
+fn groups(runs: &[Run]) -> Vec<(String, Group<'_>)> {
+    [(DeviceKind::Cuda, ""), (DeviceKind::Host, "-host")]
+        .into_iter()
+        .flat_map(|(kind, suffix)| {
+            let of_kind: Vec<&Run> = runs.iter().filter(|run| run.device.kind == kind).collect();
+            let chunks: Vec<Vec<&Run>> = of_kind.chunks(RUNS_PER_CHART).map(<[_]>::to_vec).collect();
+            chunks.into_iter().enumerate().map(move |(n, runs)| {
+                let number = if n == 0 { String::new() } else { format!("-{}", n + 1) };
+                (format!("{suffix}{number}"), Group::new(kind, runs))
+            })
+        })
+        .collect()
+}
+
+fn draw_each<C: Chart>(groups: &[(String, Group)], dir: &Path, drawn: &mut Drawn) -> Result<(), ChartError> {
+    if groups.is_empty() {
+        drawn.left_out.push((C::NAME.to_owned(), "no run was given".to_owned()));
+    }
+    for (suffix, group) in groups {
+        let name = format!("{}{suffix}", C::NAME);
+        match C::new(group) {
+            Err(reason) => drawn.left_out.push((name, reason)),
+            Ok(chart) => {
+                let failed = |message: String| ChartError::Draw { chart: name.clone(), message };
+                let (svg, png) = (svg(&chart).map_err(failed)?, png(&chart).map_err(failed)?);
+                for (extension, bytes) in [("svg", svg.as_bytes()), ("png", png.as_slice())] {
+                    let path = dir.join(format!("{name}.{extension}"));
+                    write_whole(&path, bytes).map_err(|source| ChartError::Write { path: path.clone(), source })?;
+                    drawn.files.push(path);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Replaces a file whole or not at all, making its folder if need be.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir)?;
+    }
+    let mut file = AtomicWriteFile::open(path)?;
+    file.write_all(bytes)?;
+    file.commit()
+}
+
+fn draw<C: Chart, DB: DrawingBackend>(chart: &C, layout: &page::Layout, root: &Area<DB>) -> Outcome<DB> {
+    layout.draw(root)?;
+    chart.plot(root, layout.plot)?;
+    root.present()
+}
+
+fn svg<C: Chart>(chart: &C) -> Result<String, String> {
+    let layout = chart.page().layout();
+    let mut text = String::new();
+    draw(chart, &layout, &SVGBackend::with_string(&mut text, layout.size()).into_drawing_area()).map_err(|e| e.to_string())?;
+    Ok(text)
+}
+
+fn png<C: Chart>(chart: &C) -> Result<Vec<u8>, String> {
+    let layout = chart.page().layout();
+    let mut buffer = vec![0; raster::buffer_len(layout.size())];
+    draw(chart, &layout, &raster::Raster::new(&mut buffer, layout.size()).into_drawing_area()).map_err(|e| e.to_string())?;
+    raster::encode(&buffer, layout.size()).map_err(|e| e.to_string())
+}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Which rows a chart shows, and what its caption must say about them.
+
+use plotters::style::RGBColor;
+
+use super::marks::Symbol;
+use super::page::Entry;
+use super::{is_drawable, theme, words};
+use crate::pattern::{DeviceKind, Level};
+use crate::record::{Measurement, Run};
+
+/// The runs of one chart, all of one kind of device.
+pub(super) struct Group<'a> {
+    kind: DeviceKind,
+    runs: Vec<&'a Run>,
+    names: Vec<String>,
+}
+
+impl<'a> Group<'a> {
+    pub(super) fn new(kind: DeviceKind, runs: Vec<&'a Run>) -> Self {
+        let names = words::names(&runs);
+        Self { kind, runs, names }
+    }
+
+    /// How many runs there are; they are addressed by number.
+    pub(super) fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// What sort of device they are of.
+    pub(super) fn kind(&self) -> DeviceKind {
+        self.kind
+    }
+
+    /// A run by its number.
+    pub(super) fn run(&self, run: usize) -> &'a Run {
+        self.runs[run]
+    }
+
+    /// The colour of each run.
+    pub(super) fn colors(&self) -> Vec<RGBColor> {
+        theme::PALETTE[..self.len()].to_vec()
+    }
+
+    /// The row of the case with this id, default size.
+    pub(super) fn row(&self, run: usize, id: &str) -> Option<&'a Measurement> {
+        self.runs[run].measurements.iter().find(|row| row.id == id)
+    }
+
+    /// Items of several runs as one text, each run named once where there are several.
+    fn list(&self, items: &[(usize, String)]) -> String {
+        let of = |run: usize| items.iter().filter(|(r, _)| *r == run).map(|(_, item)| item.as_str()).collect::<Vec<_>>().join(", ");
+        if self.len() == 1 {
+            return of(0);
+        }
+        (0..self.len())
+            .filter(|run| items.iter().any(|(r, _)| r == run))
+            .map(|run| format!("{}: {}", self.names[run], of(run)))
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+}
+
+/// The rows of a chart as they are taken in, and those that could not be.
+pub(super) struct Rows<'a> {
+    group: &'a Group<'a>,
+    drawn: Vec<(usize, &'a Measurement)>,
+    not_drawn: Vec<(usize, String)>,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn of(group: &'a Group<'a>) -> Self {
+        Self { group, drawn: Vec::new(), not_drawn: Vec::new() }
+    }
+
+    /// Takes in a row that may be drawn; notes one that may not, with the reason.
+    pub(super) fn sound(&mut self, run: usize, row: &'a Measurement) -> bool {
+        match words::unsound(row) {
+            None => {
+                self.drawn.push((run, row));
+                true
+            }
+            Some(why) => {
+                self.refuse(run, row, why);
+                false
+            }
+        }
+    }
+
+    /// A figure of a row that was taken in; notes one that is absent or absurd.
+    pub(super) fn figure(&mut self, run: usize, row: &Measurement, value: Option<f64>, what: &str) -> Option<f64> {
+        let value = value.filter(|v| is_drawable(*v));
+        if value.is_none() {
+            self.refuse(run, row, &format!("no usable {what}"));
+        }
+        value
+    }
+
+    fn refuse(&mut self, run: usize, row: &Measurement, why: &str) {
+        let item = (run, format!("{} ({why})", words::clean(&row.id)));
+        if !self.not_drawn.contains(&item) {
+            self.not_drawn.push(item);
+        }
+    }
+
+    /// Why there is nothing to draw of the cases called `what`.
+    pub(super) fn nothing(&self, what: &str) -> String {
+        if self.not_drawn.is_empty() {
+            format!("no run has a row of {what} at its default size")
+        } else {
+            format!("no row can be drawn: {}", self.group.list(&self.not_drawn))
+        }
+    }
+
+    /// The legend: every run with the conditions of its figures; and the
+    /// conditions that all runs share, which need not stand in each line. `own`
+    /// tells what this chart's rows of a run worked on and refer to.
+    pub(super) fn legend(
+        &self,
+        symbol: impl Fn(RGBColor, usize) -> Symbol,
+        own: impl Fn(&Run, &[&Measurement]) -> Vec<String>,
+    ) -> (Vec<Entry>, Vec<String>) {
+        let programs: Vec<String> = self.group.runs.iter().map(|run| words::program(run)).collect();
+        let one_program = programs.iter().all(|program| *program == programs[0]);
+        let conditions: Vec<Vec<String>> = self
+            .group
+            .runs
+            .iter()
+            .enumerate()
+            .map(|(n, run)| {
+                let rows: Vec<_> = self.drawn.iter().filter(|(r, _)| *r == n).map(|(_, row)| *row).collect();
+                let mut conditions = own(run, &rows);
+                conditions.extend(words::conditions(run));
+                if !one_program {
+                    conditions.push(format!("measured by {}", programs[n]));
+                }
+                conditions
+            })
+            .collect();
+        let is_shared = |condition: &String| self.group.len() > 1 && conditions.iter().all(|all| all.contains(condition));
+        let shared: Vec<&str> = conditions[0].iter().filter(|condition| is_shared(condition)).map(String::as_str).collect();
+        let entries = conditions.iter().zip(self.group.names.iter().zip(theme::PALETTE)).enumerate().map(|(n, (all, (name, color)))| {
+            let rest: Vec<&str> = all.iter().filter(|condition| !is_shared(condition)).map(String::as_str).collect();
+            Entry { symbol: symbol(color, n), name: name.clone(), conditions: rest.join("; ") }
+        });
+        let all = if shared.is_empty() { None } else { Some(format!("All: {}.", shared.join("; "))) };
+        let program = one_program.then(|| format!("Measured by {}.", programs[0]));
+        (entries.collect(), all.into_iter().chain(program).collect())
+    }
+
+    /// The caption: what the figures are, what bounds the trust in them, and what is absent.
+    pub(super) fn caption(&self, reading: &str, shared: Vec<String>) -> Vec<String> {
+        let mut caption = Vec::new();
+        if self.group.kind == DeviceKind::Host {
+            caption.push(format!("{}. {reading}", words::NOT_A_GPU));
+        } else {
+            caption.push(reading.to_owned());
+        }
+        caption.extend(shared);
+        for (level, meaning) in [
+            (Level::Cache, "the data fit the last cache, so this bandwidth is not the memory's."),
+            (Level::Mixed, "the last cache holds part of the data, so this bandwidth is not the memory's alone."),
+        ] {
+            let rows: Vec<_> = self.drawn.iter().filter(|(_, row)| row.level == Some(level)).collect();
+            if rows.len() == self.drawn.len() {
+                caption.push(format!("All rows: {meaning}"));
+            } else if !rows.is_empty() {
+                let rows: Vec<_> = rows.into_iter().map(|(run, row)| (*run, words::clean(&row.id))).collect();
+                caption.push(format!("{}: {meaning}", self.group.list(&rows)));
+            }
+        }
+        let mut notes: Vec<(usize, String)> = Vec::new();
+        for (run, row) in &self.drawn {
+            for note in row.notes.iter().map(|note| (*run, words::clean(note))) {
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        }
+        if !notes.is_empty() {
+            caption.push(format!("Noted: {}.", self.group.list(&notes)));
+        }
+        if !self.not_drawn.is_empty() {
+            caption.push(format!("Not drawn: {}.", self.group.list(&self.not_drawn)));
+        }
+        if self.group.runs.iter().any(|run| run.suite_version != self.group.runs[0].suite_version) {
+            caption.push("The suite versions differ: these figures were measured in different ways.".to_owned());
+        }
+        caption
+    }
+}
+
+/// `arrays of 3.75 GiB`, from the parameters of rows.
+pub(super) fn array_sizes(rows: &[&Measurement]) -> Option<String> {
+    let sizes = || rows.iter().filter_map(|row| row.parameters.get("array_bytes")?.as_u64());
+    let (least, most) = (sizes().min()?, sizes().max()?);
+    Some(if least == most {
+        format!("arrays of {}", words::bytes(most))
+    } else {
+        format!("arrays of {} to {}", words::bytes(least), words::bytes(most))
+    })
+}

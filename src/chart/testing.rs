@@ -1,0 +1,248 @@
+//! Run documents for the tests of charts and reports, with figures like real ones.
+
+use serde_json::{Map, json};
+
+use crate::pattern::{Bytes, DeviceKind, Level, Profile};
+use crate::record::{
+    Device, Ecc, Host, Measurement, Memory, Missing, Pcie, Peak, Peaks, Program, Provenance, RemappedRows, Run, Status, Time, Verdict,
+    Virtualization,
+};
+
+const GIB: u64 = 1 << 30;
+
+/// An H200 with stream, compute and copy-engine rows.
+pub(crate) fn h200() -> Run {
+    let array = 3840 << 20;
+    let peak = 4814.3;
+    let mut run = run(DeviceKind::Cuda, "NVIDIA H200");
+    run.peaks.memory_gbps.push(Peak { value: peak, provenance: Provenance::DeviceAttributes });
+    run.peaks.compute_gflops.insert("fma/f32".into(), vec![Peak { value: 59_836.2, provenance: Provenance::Measured }]);
+    run.measurements = vec![
+        compute(59_836.2),
+        stream("read", 1, 0, array, 4712.3, Some(peak)),
+        stream("write", 0, 1, array, 4697.0, Some(peak)),
+        stream("copy", 1, 1, array, 4309.4, Some(peak)),
+        Measurement { compute_utilization: Some(0.0122), ..stream("triad", 2, 1, array, 4396.1, Some(peak)) },
+        Measurement { id: "copy_engine/d2d".into(), pattern: "copy_engine".into(), ..stream("copy", 1, 1, array, 4305.2, Some(peak)) },
+    ];
+    run
+}
+
+/// An H200 that has stride and convolution rows too.
+pub(crate) fn h200_with_every_pattern() -> Run {
+    let mut run = h200();
+    for operation in ["read", "copy"] {
+        for stride in [4u64, 8, 16, 32, 64, 128, 256, 512, 1024] {
+            let full = if operation == "read" { 4700.0 } else { 4300.0 };
+            let slowed = full * if stride > 32 { (stride as f64 / 32.0).powf(-0.25) } else { 1.0 };
+            let amplification = (stride / 4).min(8);
+            run.measurements.push(stride_row(operation, stride, 2 * GIB, slowed, amplification));
+        }
+    }
+    run.measurements.extend([
+        conv3d("direct/f32/1x16", 64, Level::Dram, 2890.0, 0.43),
+        conv3d("direct/f32/16x16", 64, Level::Dram, 610.0, 0.71),
+        conv3d("depthwise/f32/32x32", 64, Level::Dram, 3650.0, 0.214),
+    ]);
+    run
+}
+
+/// A machine's RAM: two threads, small volumes that fit the cache, no theoretical peak.
+pub(crate) fn host() -> Run {
+    let mut run = run(DeviceKind::Host, "Intel(R) Xeon(R) Platinum 8481C CPU");
+    run.peaks.missing.insert("memory_gbps".into(), "the memory's clock and width are not told".into());
+    run.peaks.compute_gflops.insert("fma/f32".into(), vec![Peak { value: 182.4, provenance: Provenance::Measured }]);
+    let note = "buffers capped at 2048 MiB beside a last-level cache of 105 MiB: up to 5 % of the accesses may have been served from it";
+    let noted = |row: Measurement| Measurement { notes: vec![note.into()], ..row };
+    run.measurements = vec![
+        compute(182.4),
+        noted(stream("read", 1, 0, 2 * GIB, 25.4, None)),
+        noted(stream("write", 0, 1, 2 * GIB, 13.1, None)),
+        noted(stream("copy", 1, 1, GIB, 17.9, None)),
+        Measurement { compute_utilization: Some(0.0179), ..noted(stream("triad", 2, 1, 682 << 20, 19.6, None)) },
+    ];
+    for operation in ["read", "copy"] {
+        for (stride, compulsory) in [(4u64, 24.8), (32, 21.2), (256, 14.5)] {
+            let compulsory = if operation == "read" { compulsory } else { compulsory * 0.7 };
+            run.measurements.push(stride_row(operation, stride, GIB, compulsory, (stride / 4).min(16)));
+        }
+    }
+    run.measurements.extend([
+        conv3d("direct/f32/1x16", 32, Level::Cache, 8.21, 0.287),
+        conv3d("direct/f32/16x16", 32, Level::Cache, 1.13, 0.334),
+        conv3d("depthwise/f32/32x32", 32, Level::Cache, 14.9, 0.512),
+    ]);
+    run
+}
+
+/// `n` cards of different speed with names of thirty characters.
+pub(crate) fn many(n: usize) -> Vec<Run> {
+    (0..n)
+        .map(|i| {
+            let mut run = h200_with_every_pattern();
+            run.device.name = format!("NVIDIA RTX {} Ti SUPER 32 GB", 4001 + i);
+            assert_eq!(run.device.name.chars().count(), 30);
+            let factor = 1.0 - i as f64 * 0.11;
+            run.peaks.memory_gbps[0].value *= factor;
+            for row in &mut run.measurements {
+                for figure in [&mut row.achieved_gbps, &mut row.compulsory_gbps] {
+                    *figure = figure.map(|v| v * factor);
+                }
+            }
+            run
+        })
+        .collect()
+}
+
+/// Makes a row's data wrong.
+pub(crate) fn spoil(run: &mut Run, id: &str) {
+    let row = run.measurements.iter_mut().find(|row| row.id == id).expect("the run has this row");
+    row.verified = Some(false);
+    row.mismatches = Some(12);
+    row.first_bad_index = Some(5);
+    row.verdict = Some(Verdict::Unverified);
+}
+
+fn run(kind: DeviceKind, name: &str) -> Run {
+    let cuda = kind == DeviceKind::Cuda;
+    Run {
+        schema_version: "1.0.0".into(),
+        suite_version: "1".into(),
+        program: Program { name: "hbmark".into(), version: "0.1.0".into(), target: "x86_64-linux".into(), build: "release".into() },
+        started_at: "2026-01-02T03:04:05Z".into(),
+        finished_at: Some("2026-01-02T03:04:25Z".into()),
+        complete: true,
+        profile: Profile::Quick,
+        host: Host {
+            hostname: None,
+            os: Some("Linux".into()),
+            kernel: None,
+            cpu: "Intel(R) Xeon(R) Platinum 8481C CPU".into(),
+            cpus: 2,
+            memory_bytes: 16 * GIB,
+            missing: Missing::new(),
+        },
+        labels: Default::default(),
+        device: Device {
+            kind,
+            card: crate::record::slug(name),
+            name: name.into(),
+            index: cuda.then_some(0),
+            uuid: cuda.then(|| "GPU-00000000-0000-0000-0000-000000000000".into()),
+            pci_address: None,
+            pci_device_id: None,
+            serial: None,
+            part_number: None,
+            vbios: None,
+            driver_version: cuda.then(|| "580.159.03".into()),
+            cuda_version: cuda.then(|| "13.0".into()),
+            compute_capability: cuda.then(|| "9.0".into()),
+            units: if cuda { 132 } else { 2 },
+            sm_clock_max_mhz: None,
+            memory: Memory {
+                total_bytes: if cuda { 140 * GIB } else { 16 * GIB },
+                free_bytes: if cuda { 139 * GIB } else { 12 * GIB },
+                cache_bytes: Some(if cuda { 60 << 20 } else { 105 << 20 }),
+                bus_width_bits: None,
+                clock_mhz: None,
+                missing: Missing::new(),
+            },
+            ecc: Ecc { enabled: cuda.then_some(true), corrected: None, uncorrected: None, missing: Missing::new() },
+            remapped_rows: RemappedRows { corrected: None, uncorrected: None, pending: None, failed: None, missing: Missing::new() },
+            pcie: Pcie {
+                generation_under_load: None,
+                width_under_load: None,
+                generation_max: None,
+                width_max: None,
+                missing: Missing::new(),
+            },
+            virtualization: Virtualization {
+                virtual_machine: None,
+                container: None,
+                wsl: None,
+                vgpu: Some("none".into()),
+                mig_profile: Some("none".into()),
+                missing: Missing::new(),
+            },
+            missing: Missing::new(),
+        },
+        peaks: Peaks::default(),
+        measurements: Vec::new(),
+    }
+}
+
+/// A sound row of `bytes` that take as long as `achieved_gbps` says.
+fn row(id: &str, level: Level, bytes: Bytes, achieved_gbps: f64) -> Measurement {
+    let median = bytes.requested() as f64 / achieved_gbps;
+    let mut row = Measurement::without_figures(id, id.split('/').next().unwrap(), Status::Ok, String::new());
+    row.reason = None;
+    row.level = Some(level);
+    row.bytes = Some(bytes);
+    row.flops = Some(0);
+    row.time_ns = Some(Time {
+        median,
+        p25: median * 0.985,
+        p75: median * 1.012,
+        min: median * 0.98,
+        max: median * 1.1,
+        noise_fraction: 0.0012,
+        n: 20,
+        executions_per_sample: 1,
+        stopped_by: "noise".into(),
+    });
+    row.achieved_gbps = Some(achieved_gbps);
+    row.compulsory_gbps = Some(bytes.compulsory as f64 / median);
+    row.achieved_gflops = Some(0.0);
+    row.compute_utilization = Some(0.0);
+    row.verified = Some(true);
+    row.mismatches = Some(0);
+    row.verdict = Some(Verdict::Ok);
+    row.wall_s = Some(0.5);
+    row
+}
+
+fn stream(operation: &str, reads: u64, writes: u64, array: u64, gbps: f64, peak: Option<f64>) -> Measurement {
+    let mut row = row(&format!("stream/{operation}/f32"), Level::Dram, Bytes::contiguous(reads * array, writes * array), gbps);
+    row.parameters.insert("array_bytes".into(), json!(array));
+    row.fraction_of_peak = peak.map(|peak| gbps / peak);
+    if operation == "triad" {
+        row.flops = Some(array / 2);
+        row.compute_pipe = Some("fma/f32".into());
+        row.achieved_gflops = Some(gbps / 6.0);
+    }
+    row
+}
+
+fn compute(gflops: f64) -> Measurement {
+    let mut row = row("compute/fma/f32", Level::Cache, Bytes::contiguous(8_650_752, 8_650_752), 29.2);
+    row.compute_pipe = Some("fma/f32".into());
+    row.flops = Some((gflops * 5.9e5) as u64);
+    row.achieved_gflops = Some(gflops);
+    row.compute_utilization = Some(1.0);
+    row
+}
+
+fn stride_row(operation: &str, stride: u64, array: u64, compulsory_gbps: f64, amplification: u64) -> Measurement {
+    let requested = array / amplification;
+    let bytes = Bytes {
+        requested_read: requested,
+        requested_write: if operation == "copy" { requested } else { 0 },
+        compulsory: if operation == "copy" { 2 * array } else { array },
+        issued: requested,
+        dram: None,
+    };
+    let mut row = row(&format!("stride/{operation}/{stride}"), Level::Dram, bytes, compulsory_gbps / amplification as f64);
+    row.parameters = Map::from_iter([("stride_bytes".to_owned(), json!(stride)), ("array_bytes".to_owned(), json!(array))]);
+    row
+}
+
+fn conv3d(case: &str, edge: u64, level: Level, gbps: f64, utilization: f64) -> Measurement {
+    let mut row = row(&format!("conv3d/{case}"), level, Bytes::contiguous(64 << 20, 64 << 20), gbps);
+    row.parameters.insert("batch".into(), json!(1));
+    row.parameters.insert("extent".into(), json!([edge, edge, edge]));
+    row.compute_pipe = Some("fma/f32".into());
+    row.flops = Some(1 << 30);
+    row.achieved_gflops = Some((1u64 << 30) as f64 / row.time_ns.as_ref().unwrap().median);
+    row.compute_utilization = Some(utilization);
+    row
+}

@@ -1,0 +1,368 @@
+use std::fs;
+
+use super::bandwidth::Bandwidth;
+use super::conv3d::Conv3d;
+use super::stride::Stride;
+use super::testing::{h200, h200_with_every_pattern, host, many, spoil};
+use super::*;
+use crate::pattern::Level;
+use crate::record::Measurement;
+
+/// The SVG of the first group's chart, or why there is none.
+fn draw_first<C: Chart>(runs: &[Run]) -> Result<String, String> {
+    C::new(&groups(runs)[0].1).and_then(|chart| svg(&chart))
+}
+
+/// The texts of an SVG, joined by spaces: wrapped captions become whole again.
+fn text_of(svg: &str) -> String {
+    texts(svg).into_iter().map(|text| text.content).collect::<Vec<_>>().join(" ")
+}
+
+fn row<'a>(run: &'a mut Run, id: &str) -> &'a mut Measurement {
+    run.measurements.iter_mut().find(|row| row.id == id).unwrap()
+}
+
+/// One text of an SVG and the box that it takes in a wide font.
+#[derive(Debug)]
+struct Placed {
+    content: String,
+    left: f32,
+    top: f32,
+    right: f32,
+    bottom: f32,
+}
+
+fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
+    tag.split_once(&format!(" {name}=\"")).and_then(|(_, rest)| rest.split_once('"')).map(|(value, _)| value)
+}
+
+fn texts(svg: &str) -> Vec<Placed> {
+    let number = |tag: &str, name| attribute(tag, name).unwrap().parse::<f32>().unwrap();
+    svg.split("<text")
+        .skip(1)
+        .map(|element| {
+            let (tag, rest) = element.split_once(">\n").unwrap();
+            let content = rest.split_once("\n</text>").unwrap().0;
+            let content =
+                content.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'").replace("&amp;", "&");
+            let (x, y, em) = (number(tag, "x"), number(tag, "y"), number(tag, "font-size"));
+            // DejaVu Sans runs 17 % wider than the font measured with.
+            let width = raster::advance(&content, em) * 1.17;
+            let left = match attribute(tag, "text-anchor").unwrap() {
+                "start" => 0.0,
+                "middle" => -width / 2.0,
+                _ => -width,
+            };
+            let base = match attribute(tag, "dy").unwrap() {
+                "0.76em" => 0.76 * em,
+                "0.5ex" => 0.26 * em,
+                _ => -0.26 * em,
+            };
+            let descent = if content.chars().all(|c| c.is_ascii_digit() || c == '.') { 0.0 } else { 0.22 * em };
+            let (top, bottom, right) = (base - 0.74 * em, base + descent, left + width);
+            if attribute(tag, "transform").is_some() {
+                Placed { content, left: x + top, right: x + bottom, top: y - right, bottom: y - left }
+            } else {
+                Placed { content, left: x + left, right: x + right, top: y + top, bottom: y + bottom }
+            }
+        })
+        .collect()
+}
+
+fn assert_well_placed(svg: &str) {
+    let height: f32 = attribute(svg, "height").unwrap().parse().unwrap();
+    let texts = texts(svg);
+    assert!(texts.len() > 5);
+    for (n, a) in texts.iter().enumerate() {
+        assert!(a.left >= 0.0 && a.right <= theme::WIDTH as f32 && a.top >= 0.0 && a.bottom <= height, "outside: {a:?}");
+        for b in &texts[n + 1..] {
+            let apart = a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+            assert!(apart, "overlap: {a:?} and {b:?}");
+        }
+    }
+}
+
+fn assert_all_well_placed(runs: &[Run]) {
+    assert_well_placed(&draw_first::<Bandwidth>(runs).unwrap());
+    assert_well_placed(&draw_first::<Stride>(runs).unwrap());
+    assert_well_placed(&draw_first::<Conv3d>(runs).unwrap());
+}
+
+#[test]
+fn labels_lie_inside_and_apart_with_one_to_eight_cards() {
+    for n in [1, 2, 3, 5, 8] {
+        assert_all_well_placed(&many(n));
+    }
+    assert_all_well_placed(&[h200_with_every_pattern()]);
+    assert_all_well_placed(&[host()]);
+}
+
+#[test]
+fn labels_lie_inside_and_apart_with_names_and_labels_of_any_length() {
+    let mut runs = many(8);
+    for (n, run) in runs.iter_mut().enumerate() {
+        run.device.name = "W".repeat(20 * n + 1);
+        run.labels.insert("where".into(), "x".repeat(300));
+        run.measurements[1].notes.push("a long note ".repeat(30));
+        run.suite_version = n.to_string();
+    }
+    assert_all_well_placed(&runs);
+}
+
+#[test]
+fn labels_lie_inside_and_apart_with_figures_of_any_size() {
+    for factor in [1e-6, 0.013, 0.4, 1.0, 200.0] {
+        let mut runs = many(3);
+        for (n, run) in runs.iter_mut().enumerate() {
+            run.peaks.memory_gbps[0].value *= factor;
+            for row in &mut run.measurements {
+                row.achieved_gbps = row.achieved_gbps.map(|v| v * factor / 10f64.powi(n as i32));
+                row.compulsory_gbps = row.compulsory_gbps.map(|v| v * factor);
+                row.compute_utilization = row.compute_utilization.map(|v| v / 10f64.powi(n as i32));
+            }
+        }
+        assert_all_well_placed(&runs);
+    }
+}
+
+#[test]
+fn case_labels_are_turned_when_there_are_many() {
+    let mut run = h200_with_every_pattern();
+    let row = row(&mut run, "conv3d/direct/f32/1x16").clone();
+    run.measurements.extend((1..=12).map(|n| Measurement { id: format!("conv3d/tensor/bf16/{n}x{n}"), ..row.clone() }));
+    let svg = draw_first::<Conv3d>(&[run]).unwrap();
+    assert!(svg.contains("rotate(270"));
+    assert_well_placed(&svg);
+}
+
+#[test]
+fn the_bandwidth_chart_tells_what_was_measured_and_how() {
+    let text = text_of(&draw_first::<Bandwidth>(&[h200()]).unwrap());
+    for part in [
+        "Memory bandwidth, f32 streams",
+        "Achieved GB/s",
+        "copy engine",
+        "4712",
+        "4305",
+        "lower to upper quartile",
+        "requested bytes, read + written, over the median time",
+        "NVIDIA H200 arrays of 3.75 GiB; theoretical peak 4814 GB/s; driver 580.159.03; ECC on; 2026-01-02",
+        "Measured by hbmark 0.1.0 (suite version 1).",
+        "theoretical peak (2 x memory clock x bus width / 8)",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert!(!text.contains("RAM"));
+}
+
+#[test]
+fn the_stride_chart_tells_requested_from_compulsory_bytes_without_colour() {
+    let svg = draw_first::<Stride>(&[h200_with_every_pattern()]).unwrap();
+    let text = text_of(&svg);
+    for part in [
+        "Read, GB/s",
+        "Copy, GB/s",
+        "stride in bytes, log scale",
+        "requested bytes a second",
+        "compulsory bytes a second",
+        "32-byte sectors",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    // In each panel nine filled markers and nine open ones; one filled in the legend, one open in the key.
+    let filled_with = |color: &str| svg.lines().filter(|line| line.starts_with("<circle") && line.contains(color)).count();
+    assert_eq!(filled_with("fill=\"#0072B2\""), 2 * 9 + 1);
+    assert_eq!(filled_with("fill=\"#FFFFFF\""), 2 * 9 + 1);
+}
+
+#[test]
+fn the_conv3d_chart_shows_bandwidth_and_utilization() {
+    let text = text_of(&draw_first::<Conv3d>(&[h200_with_every_pattern()]).unwrap());
+    for part in [
+        "Achieved GB/s",
+        "Compute utilization, %",
+        "1→16",
+        "16→16",
+        "32→32 depthwise",
+        "30 %",
+        "2890",
+        "71.0",
+        "fma/f32 peak 59836 GFLOP/s",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert!(!text.contains("cache"));
+}
+
+#[test]
+fn data_that_fit_the_cache_are_not_called_memory_bandwidth() {
+    let text = text_of(&draw_first::<Conv3d>(&[host()]).unwrap());
+    assert!(text.contains("All rows: the data fit the last cache, so this bandwidth is not the memory's."), "{text}");
+
+    let mut run = h200();
+    row(&mut run, "stream/copy/f32").level = Some(Level::Mixed);
+    let text = text_of(&draw_first::<Bandwidth>(&[run]).unwrap());
+    assert!(
+        text.contains("stream/copy/f32: the last cache holds part of the data, so this bandwidth is not the memory's alone."),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_host_is_said_to_be_no_gpu_and_its_notes_are_told_once() {
+    let text = text_of(&draw_first::<Bandwidth>(&[host()]).unwrap());
+    assert!(text.contains(words::NOT_A_GPU));
+    assert!(text.contains("2 threads"));
+    assert!(!text.contains("theoretical"));
+    assert_eq!(text.matches("buffers capped").count(), 1);
+    assert!(text_of(&draw_first::<Stride>(&[host()]).unwrap()).contains("64-byte cache lines"));
+}
+
+#[test]
+fn an_unsound_row_is_named_and_not_drawn() {
+    let mut run = h200();
+    spoil(&mut run, "stream/copy/f32");
+    let one = text_of(&draw_first::<Bandwidth>(&[run.clone()]).unwrap());
+    assert!(one.contains("Not drawn: stream/copy/f32 (unverified)."), "{one}");
+    assert!(!one.contains("4309"));
+
+    let two = text_of(&draw_first::<Bandwidth>(&[h200(), run]).unwrap());
+    assert!(two.contains("Not drawn: NVIDIA H200 (2): stream/copy/f32 (unverified)."), "{two}");
+    assert!(two.contains("4309"));
+}
+
+#[test]
+fn an_unsound_stride_interrupts_the_line() {
+    let count = |run: &Run| draw_first::<Stride>(std::slice::from_ref(run)).unwrap().matches("<circle").count();
+    let mut run = h200_with_every_pattern();
+    let before = count(&run);
+    spoil(&mut run, "stride/read/32");
+    // Two markers, requested and compulsory, of a fill and an edge each.
+    assert_eq!(count(&run), before - 4);
+}
+
+#[test]
+fn absurd_figures_are_named_and_not_drawn() {
+    for absurd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 1e300] {
+        let mut run = h200_with_every_pattern();
+        run.peaks.memory_gbps[0].value = absurd;
+        for id in ["stream/copy/f32", "stride/read/64", "conv3d/direct/f32/1x16"] {
+            row(&mut run, id).achieved_gbps = Some(absurd);
+        }
+        row(&mut run, "conv3d/direct/f32/16x16").compute_utilization = Some(absurd);
+        row(&mut run, "stream/read/f32").time_ns.as_mut().unwrap().p25 = absurd;
+        row(&mut run, "stream/write/f32").time_ns.as_mut().unwrap().median = absurd;
+        let runs = [run];
+        let bandwidth = text_of(&draw_first::<Bandwidth>(&runs).unwrap());
+        assert!(bandwidth.contains("Not drawn: stream/copy/f32 (no usable GB/s)."), "{bandwidth}");
+        assert!(!bandwidth.contains("theoretical peak"));
+        assert!(text_of(&draw_first::<Stride>(&runs).unwrap()).contains("stride/read/64 (no usable GB/s)"));
+        assert!(text_of(&draw_first::<Conv3d>(&runs).unwrap()).contains("conv3d/direct/f32/16x16 (no usable compute utilization)"));
+        assert_all_well_placed(&runs);
+    }
+}
+
+#[test]
+fn differing_suite_versions_are_said_to_differ() {
+    let mut other = h200();
+    other.suite_version = "2".into();
+    let text = text_of(&draw_first::<Bandwidth>(&[h200(), other]).unwrap());
+    assert!(text.contains("The suite versions differ"), "{text}");
+    assert!(text.contains("(suite version 1)") && text.contains("(suite version 2)"), "{text}");
+}
+
+#[test]
+fn text_from_outside_cannot_break_the_svg() {
+    let mut run = h200();
+    run.device.name = "<script>&\"'\u{1}\u{1b}\n".into();
+    run.labels.insert("]]>".into(), "</text>".into());
+    let svg = draw_first::<Bandwidth>(&[run]).unwrap();
+    assert!(!svg.contains("<script") && !svg.contains("</text>; "));
+    assert!(svg.chars().all(|c| c == '\n' || !c.is_control()));
+    assert_well_placed(&svg);
+}
+
+#[test]
+fn gpus_and_hosts_have_charts_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let drawn = draw_all(&[host(), h200()], dir.path()).unwrap();
+    let names: Vec<_> = drawn.files.iter().map(|f| f.file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "bandwidth.svg",
+            "bandwidth.png",
+            "bandwidth-host.svg",
+            "bandwidth-host.png",
+            "stride-host.svg",
+            "stride-host.png",
+            "conv3d-host.svg",
+            "conv3d-host.png"
+        ]
+    );
+    assert!(drawn.files.iter().all(|file| file.is_file()));
+    let reasons =
+        [("stride", "no run has a row of stride at its default size"), ("conv3d", "no run has a row of conv3d at its default size")];
+    assert_eq!(drawn.left_out, reasons.map(|(name, why)| (name.to_owned(), why.to_owned())));
+    let bandwidth = fs::read_to_string(dir.path().join("bandwidth.svg")).unwrap();
+    assert!(bandwidth.contains("NVIDIA H200") && !bandwidth.contains("Xeon"));
+}
+
+#[test]
+fn a_ninth_run_begins_a_further_chart() {
+    let runs: Vec<Run> = (0..9).map(|_| h200()).collect();
+    let names: Vec<String> = groups(&runs).into_iter().map(|(suffix, group)| format!("{suffix} {}", group.len())).collect();
+    assert_eq!(names, [" 8", "-2 1"]);
+}
+
+#[test]
+fn without_runs_every_chart_is_left_out_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let drawn = draw_all(&[], dir.path()).unwrap();
+    assert!(drawn.files.is_empty());
+    assert_eq!(drawn.left_out.len(), 3);
+    assert!(drawn.left_out.iter().all(|(_, why)| why == "no run was given"));
+}
+
+#[test]
+fn a_chart_without_a_sound_row_is_left_out_with_the_rows_named() {
+    let mut run = h200();
+    run.measurements.retain(|row| row.id == "stream/copy/f32");
+    spoil(&mut run, "stream/copy/f32");
+    assert_eq!(draw_first::<Bandwidth>(&[run]).unwrap_err(), "no row can be drawn: stream/copy/f32 (unverified)");
+}
+
+#[test]
+fn the_same_runs_give_the_same_bytes() {
+    let runs = many(2);
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let [a, b] = dirs.each_ref().map(|dir| draw_all(&runs, dir.path()).unwrap().files);
+    assert_eq!(a.len(), 6);
+    for (a, b) in a.iter().zip(&b) {
+        assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap(), "{}", a.display());
+    }
+}
+
+#[test]
+fn a_png_has_the_layout_of_its_svg_at_two_dots_a_unit() {
+    let runs = [h200()];
+    let chart = Bandwidth::new(&groups(&runs)[0].1).unwrap();
+    let (svg, png) = (svg(&chart).unwrap(), png(&chart).unwrap());
+    let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    assert_eq!(format!("{}", info.width / 2), attribute(&svg, "width").unwrap());
+    assert_eq!(format!("{}", info.height / 2), attribute(&svg, "height").unwrap());
+    // The first bar, where the SVG has it.
+    let bar = svg.lines().find(|line| line.starts_with("<rect") && line.contains("#0072B2")).unwrap();
+    let at = |name: &str| attribute(bar, name).unwrap().parse::<usize>().unwrap();
+    let pixel = ((at("y") + at("height") - 5) * 2 * info.width as usize + (at("x") + 5) * 2) * 3;
+    assert_eq!(pixels[pixel..pixel + 3], [0x00, 0x72, 0xb2]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let error = draw_all(&[h200()], file.path()).unwrap_err().to_string();
+    assert!(error.contains(file.path().to_str().unwrap()) && error.contains("choose a folder"), "{error}");
+}

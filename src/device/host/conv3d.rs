@@ -1,0 +1,330 @@
+//! Convolutions, and the check of their results.
+
+use std::ops::Range;
+
+use super::isa::{Kernel, Simd};
+use super::memory::Region;
+use super::share::{Findings, Share, compare};
+use super::{Loaded, Stores, Task, Timed};
+use crate::device::DeviceError;
+use crate::pattern::conv3d::{HOST_CHANNEL_BLOCK, TAPS, tolerance};
+use crate::pattern::{Arg, Convolution, ConvolutionShape, Launch};
+
+/// The buffers of one convolution.
+#[derive(Clone, Copy)]
+struct Buffers {
+    shape: ConvolutionShape,
+    output: Region,
+    input: Region,
+    weights: Region,
+}
+
+impl Buffers {
+    fn new(kernel: &str, args: &[Arg], loaded: &Loaded) -> Option<Result<Self, DeviceError>> {
+        let convolution = match kernel {
+            "conv3d_direct_f32" => Convolution::Direct,
+            "conv3d_depthwise_f32" => Convolution::Depthwise,
+            _ => return None,
+        };
+        let &[
+            Arg::Buffer(output),
+            Arg::Buffer(input),
+            Arg::Buffer(weights),
+            Arg::U64(batch),
+            Arg::U64(channels_in),
+            Arg::U64(channels_out),
+            Arg::U64(depth),
+            Arg::U64(height),
+            Arg::U64(width),
+        ] = args
+        else {
+            return None;
+        };
+        let shape = ConvolutionShape { batch, channels_in, channels_out, extent: [depth, height, width], convolution };
+        let regions = || {
+            Ok(Self {
+                shape,
+                output: loaded.region(output, shape.outputs())?,
+                input: loaded.region(input, shape.inputs())?,
+                weights: loaded.region(weights, shape.weights())?,
+            })
+        };
+        Some(regions())
+    }
+}
+
+/// The task that carries out a launch of this module.
+pub(super) fn kernel(launch: &Launch, loaded: &Loaded) -> Result<Timed, DeviceError> {
+    let isa = loaded.isa;
+    let buffers = Buffers::new(launch.kernel, &launch.args, loaded).ok_or_else(|| loaded.unknown(launch))??;
+    Ok(Timed { task: Box::new(move |share| isa.run(Convolve { buffers, share })), stores: Some(Stores::Plain) })
+}
+
+/// The task that checks the result of a launch of this module.
+pub(super) fn check(launch: &Launch, loaded: &Loaded) -> Result<Task<Findings>, DeviceError> {
+    let isa = loaded.isa;
+    let (Some(kernel), Some((&Arg::Status, args))) = (launch.kernel.strip_prefix("check_"), launch.args.split_last()) else {
+        return Err(loaded.unknown(launch));
+    };
+    let buffers = Buffers::new(kernel, args, loaded).ok_or_else(|| loaded.unknown(launch))??;
+    Ok(Box::new(move |share| isa.run(Check { buffers, share })))
+}
+
+/// Computes the planes of this share: all rows at one depth of one block of output channels.
+struct Convolve {
+    buffers: Buffers,
+    share: Share,
+}
+
+/// What all runs of one output row have in common.
+struct Row<'a> {
+    input: &'a [f32],
+    weights: &'a [f32],
+    /// Input channels that are summed, and elements from one to the next.
+    channels: usize,
+    plane: usize,
+    /// Extent of the volume along y and x.
+    height: usize,
+    width: usize,
+    /// First element of the input row at z - 1, y - 1 of the first channel; may lie before the
+    /// buffer, where `taps` leaves it out.
+    corner: isize,
+    /// Taps along z and y whose rows are inside the volume.
+    taps: [Range<usize>; 2],
+    /// Index of the first weight, and weights from one output channel to the next.
+    first_weight: usize,
+    filter: usize,
+    /// First element of the output row, and elements from one output channel to the next.
+    output: *mut f32,
+    output_plane: usize,
+}
+
+impl Kernel for Convolve {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Buffers { shape, output, input, weights } = self.buffers;
+        // SAFETY: nothing writes the inputs while a task runs.
+        let (input, weights): (&[f32], &[f32]) = unsafe { (input.slice(0..shape.inputs()), weights.slice(0..shape.weights())) };
+        let [depth, height, width] = shape.extent;
+        let (block, channels) = match shape.convolution {
+            Convolution::Direct => (HOST_CHANNEL_BLOCK, shape.channels_in),
+            Convolution::Depthwise => (1, 1),
+        };
+        let blocks = shape.channels_out.div_ceil(block);
+        for unit in self.share.of(shape.batch * blocks * depth, 1) {
+            let (z, first, batch) = (unit % depth, unit / depth % blocks * block, unit / (depth * blocks));
+            let first_in = if shape.convolution == Convolution::Direct { 0 } else { first };
+            let count = block.min(shape.channels_out - first);
+            for y in 0..height {
+                let inside = |at: u64, extent: u64| usize::from(at == 0)..if at + 1 == extent { 2 } else { 3 };
+                let row = Row {
+                    input,
+                    weights,
+                    channels: channels as usize,
+                    plane: shape.volume() as usize,
+                    height: height as usize,
+                    width: width as usize,
+                    corner: (((batch * shape.channels_in + first_in) * shape.volume() + (z * height + y) * width) as isize)
+                        - ((height + 1) * width) as isize,
+                    taps: [inside(z, depth), inside(y, height)],
+                    first_weight: (first * channels * TAPS) as usize,
+                    filter: (channels * TAPS) as usize,
+                    output: output.address(((batch * shape.channels_out + first) * depth + z) * height * width + y * width),
+                    output_plane: shape.volume() as usize,
+                };
+                match count {
+                    1 => row.runs::<S, 1>(simd),
+                    2 => row.runs::<S, 2>(simd),
+                    3 => row.runs::<S, 3>(simd),
+                    _ => row.runs::<S, { HOST_CHANNEL_BLOCK as usize }>(simd),
+                }
+            }
+        }
+    }
+}
+impl Row<'_> {
+    /// The whole row of `BLOCK` output channels, in runs of one or two vectors.
+    #[inline(always)]
+    fn runs<S: Simd, const BLOCK: usize>(&self, simd: S) {
+        if self.width < S::LANES {
+            return self.run::<S, BLOCK, 1, true, true, true>(simd, 0);
+        }
+        let mut x = 0;
+        while x < self.width {
+            let left = self.width - x;
+            if left >= 2 * S::LANES {
+                match (x == 0, left == 2 * S::LANES) {
+                    (true, true) => self.run::<S, BLOCK, 2, true, true, false>(simd, x),
+                    (true, false) => self.run::<S, BLOCK, 2, true, false, false>(simd, x),
+                    (false, true) => self.run::<S, BLOCK, 2, false, true, false>(simd, x),
+                    (false, false) => self.run::<S, BLOCK, 2, false, false, false>(simd, x),
+                }
+                x += 2 * S::LANES;
+            } else {
+                // The last vector ends with the row and may compute some elements again.
+                x = x.min(self.width - S::LANES);
+                match (x == 0, x + S::LANES == self.width) {
+                    (true, true) => self.run::<S, BLOCK, 1, true, true, false>(simd, x),
+                    (true, false) => self.run::<S, BLOCK, 1, true, false, false>(simd, x),
+                    (false, true) => self.run::<S, BLOCK, 1, false, true, false>(simd, x),
+                    (false, false) => self.run::<S, BLOCK, 1, false, false, false>(simd, x),
+                }
+                x += S::LANES;
+            }
+        }
+    }
+
+    /// `VECTORS` vectors of `BLOCK` output channels from column `x` on. At the `LEFT` and
+    /// `RIGHT` end of the row the neighbours outside are zeros, shifted in. A `NARROW` row is
+    /// shorter than a vector.
+    #[inline(always)]
+    fn run<S: Simd, const BLOCK: usize, const VECTORS: usize, const LEFT: bool, const RIGHT: bool, const NARROW: bool>(
+        &self,
+        simd: S,
+        x: usize,
+    ) {
+        let mut sums = [[simd.splat(0.0); VECTORS]; BLOCK];
+        for channel in 0..self.channels {
+            for z in self.taps[0].clone() {
+                for y in self.taps[1].clone() {
+                    let at = self.corner + ((channel * self.plane + (z * self.height + y) * self.width) + x) as isize;
+                    let row = self.input.as_ptr().wrapping_offset(at);
+                    let weights = self.first_weight + channel * TAPS as usize + z * 9 + y * 3;
+                    let weights = self.weights.as_ptr().wrapping_add(weights);
+                    // SAFETY: `taps` keeps z and y inside the volume, so all of the row is; the columns
+                    // before and after it are not read. Weights: `BLOCK` channels from the first.
+                    unsafe {
+                        let load = |offset: isize| simd.load(row.wrapping_offset(offset));
+                        let middle: [S::Vector; VECTORS] = std::array::from_fn(|v| {
+                            if NARROW { load_first(simd, row, self.width) } else { load((v * S::LANES) as isize) }
+                        });
+                        let left: [S::Vector; VECTORS] = std::array::from_fn(|v| {
+                            if LEFT && v == 0 { simd.shift_up(middle[0]) } else { load((v * S::LANES) as isize - 1) }
+                        });
+                        let right: [S::Vector; VECTORS] = std::array::from_fn(|v| {
+                            if RIGHT && v == VECTORS - 1 { simd.shift_down(middle[v]) } else { load((v * S::LANES) as isize + 1) }
+                        });
+                        for (tap, values) in [left, middle, right].iter().enumerate() {
+                            for (k, sums) in sums.iter_mut().enumerate() {
+                                let weight = simd.splat(*weights.add(k * self.filter + tap));
+                                for (sum, &value) in sums.iter_mut().zip(values) {
+                                    *sum = simd.multiply_add(value, weight, *sum);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        for (k, sums) in sums.iter().enumerate() {
+            for (v, &sum) in sums.iter().enumerate() {
+                // SAFETY: the columns are inside the row, whose plane belongs to this worker.
+                unsafe {
+                    let to = self.output.add(k * self.output_plane + x + v * S::LANES);
+                    if NARROW { store_first(simd, to, self.width, sum) } else { simd.store(to, sum) }
+                }
+            }
+        }
+    }
+}
+
+/// The first `n` lanes from memory, zeros in the others.
+///
+/// # Safety
+/// `n` numbers at `from` are readable; `n` is less than the lanes.
+#[inline(always)]
+unsafe fn load_first<S: Simd>(simd: S, from: *const f32, n: usize) -> S::Vector {
+    let mut lanes = [0.0; 16];
+    // SAFETY: the caller vouches for `from`; no vector has more than 16 lanes.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), n);
+        simd.load(lanes.as_ptr())
+    }
+}
+
+/// The first `n` lanes to memory.
+///
+/// # Safety
+/// `n` numbers at `to` are writable; `n` is less than the lanes.
+#[inline(always)]
+unsafe fn store_first<S: Simd>(simd: S, to: *mut f32, n: usize, v: S::Vector) {
+    let mut lanes = [0.0; 16];
+    // SAFETY: the caller vouches for `to`; no vector has more than 16 lanes.
+    unsafe {
+        simd.store(lanes.as_mut_ptr(), v);
+        std::ptr::copy_nonoverlapping(lanes.as_ptr(), to, n);
+    }
+}
+
+/// Compares every output with [`crate::pattern::conv3d::reference`], computed a
+/// row at a time: tap by tap, each a shifted row times a weight.
+struct Check {
+    buffers: Buffers,
+    share: Share,
+}
+
+impl Kernel for Check {
+    type Output = Findings;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _simd: S) -> Findings {
+        let Buffers { shape, output, input, weights } = self.buffers;
+        // SAFETY: nothing writes while a check runs.
+        let (input, weights): (&[f32], &[f32]) = unsafe { (input.slice(0..shape.inputs()), weights.slice(0..shape.weights())) };
+        let [_, _, width] = shape.extent;
+        let (mut sums, mut magnitudes) = (vec![0.0; width as usize], vec![0.0; width as usize]);
+        let mut findings = Findings::NONE;
+        for row in self.share.of(shape.outputs() / width, 1) {
+            expect(&shape, row, input, weights, &mut sums, &mut magnitudes);
+            let first = row * width;
+            // SAFETY: as above.
+            let results: &[f32] = unsafe { output.slice(first..first + width) };
+            findings = findings.merge(compare(first, results, |i, got| {
+                let k = (i - first) as usize;
+                // A NaN fails.
+                (f64::from(got) - sums[k]).abs() <= tolerance(&shape, magnitudes[k])
+            }));
+        }
+        findings
+    }
+}
+
+/// The outputs of one row and the sums of the magnitudes of their products.
+#[inline(always)]
+fn expect(shape: &ConvolutionShape, row: u64, input: &[f32], weights: &[f32], sums: &mut [f64], magnitudes: &mut [f64]) {
+    let [depth, height, width] = shape.extent;
+    let (y, z) = (row % height, row / height % depth);
+    let channel_out = row / (height * depth) % shape.channels_out;
+    let batch = row / (height * depth * shape.channels_out);
+    let per_output = shape.channels_per_output();
+    let first_in = if shape.convolution == Convolution::Direct { 0 } else { channel_out };
+    sums.fill(0.0);
+    magnitudes.fill(0.0);
+    for channel in 0..per_output {
+        let filter = ((channel_out * per_output + channel) * TAPS) as usize;
+        for tap in 0..TAPS {
+            let (tz, ty, tx) = (tap / 9, tap / 3 % 3, tap % 3);
+            let (iz, iy) = ((z + tz).wrapping_sub(1), (y + ty).wrapping_sub(1));
+            if iz >= depth || iy >= height {
+                continue;
+            }
+            let first = (((batch * shape.channels_in + first_in + channel) * depth + iz) * height + iy) * width;
+            let line = &input[first as usize..(first + width) as usize];
+            let weight = f64::from(weights[filter + tap as usize]);
+            // Output x sees input x + tx - 1: all but the first or the last column have one.
+            let (to, from) = match tx {
+                0 => (1..width as usize, 0..width as usize - 1),
+                1 => (0..width as usize, 0..width as usize),
+                _ => (0..width as usize - 1, 1..width as usize),
+            };
+            let outputs = sums[to.clone()].iter_mut().zip(&mut magnitudes[to]);
+            for ((sum, magnitude), &value) in outputs.zip(&line[from]) {
+                let product = f64::from(value) * weight;
+                *sum += product;
+                *magnitude += product.abs();
+            }
+        }
+    }
+}

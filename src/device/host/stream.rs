@@ -1,0 +1,429 @@
+//! Contiguous passes, and the checks of their results.
+
+use super::isa::{Isa, Kernel, Simd};
+use super::memory::Region;
+use super::share::{Findings, Share, compare};
+use super::{Loaded, Stores, Task, Timed};
+use crate::device::DeviceError;
+use crate::pattern::{Arg, Launch, data};
+
+/// Words of a cache line: what one step of a pass handles.
+const LINE: usize = 16;
+/// Shares begin at page boundaries, so that no page belongs to two workers.
+pub(super) const GRAIN: u64 = 1024;
+
+/// Runs of this many words are walked side by side, so that the prefetchers of the
+/// processor, which stop at page boundaries, see two pages at a time; and each line
+/// is asked for 2 KiB before its use. Together, on two cores of a Sapphire Rapids
+/// server: copy 1.20 x, triad 1.06 x, read 1.03 x of one run without prefetching;
+/// four runs or other distances are within 4 %.
+const RUN: usize = 16 << 10;
+const RUNS: usize = 2;
+const AHEAD: usize = 512;
+
+/// What a pass does with one line, and with one word where there is no whole line.
+trait Pass {
+    /// Asks for the lines that `line(at)` reads.
+    fn prefetch<S: Simd>(&self, simd: S, at: usize);
+    /// Handles the [`LINE`] words from `at` on; stores are aligned to lines.
+    ///
+    /// # Safety
+    /// `at + LINE` is at most the length of the pass, and `at` is aligned where it stores.
+    unsafe fn line<S: Simd>(&mut self, simd: S, at: usize);
+    /// Handles word `at`.
+    fn word(&mut self, at: usize);
+}
+
+/// Takes a pass over `words` words, the first `head` of which come before a line boundary.
+#[inline(always)]
+fn walk<S: Simd, P: Pass>(simd: S, pass: &mut P, words: usize, head: usize) {
+    let head = head.min(words);
+    (0..head).for_each(|at| pass.word(at));
+    let mut at = head;
+    while words - at >= RUNS * RUN {
+        for offset in (at..at + RUN).step_by(LINE) {
+            for run in 0..RUNS {
+                let line = offset + run * RUN;
+                pass.prefetch(simd, line + AHEAD);
+                // SAFETY: the block ends at `at + RUNS * RUN <= words`.
+                unsafe { pass.line(simd, line) };
+            }
+        }
+        at += RUNS * RUN;
+    }
+    while words - at >= LINE {
+        pass.prefetch(simd, at + AHEAD);
+        // SAFETY: a whole line is left.
+        unsafe { pass.line(simd, at) };
+        at += LINE;
+    }
+    (at..words).for_each(|at| pass.word(at));
+    simd.fence();
+}
+
+/// Words before the first line boundary of an output.
+fn head<T>(output: &[T]) -> usize {
+    output.as_ptr().align_offset(LINE * 4)
+}
+
+/// Sums `words` weighted by their index; the first has index `first`.
+pub(super) struct Read<'a> {
+    pub first: u64,
+    pub words: &'a [u32],
+}
+
+struct Sum<'a, S: Simd> {
+    simd: S,
+    first: u64,
+    words: &'a [u32],
+    lines: S::Sums,
+    rest: u64,
+}
+
+impl<T: Simd> Pass for Sum<'_, T> {
+    #[inline(always)]
+    fn prefetch<S: Simd>(&self, simd: S, at: usize) {
+        simd.prefetch(self.words.as_ptr().wrapping_add(at).cast());
+    }
+
+    #[inline(always)]
+    unsafe fn line<S: Simd>(&mut self, _simd: S, at: usize) {
+        for k in 0..LINE / T::LANES {
+            let k = at + k * T::LANES;
+            let weight = (self.first as u32).wrapping_add(k as u32).wrapping_mul(2).wrapping_add(1);
+            // SAFETY: the caller vouches for a whole line.
+            self.lines = unsafe { self.simd.add_weighted(self.lines, self.words.as_ptr().add(k), weight) };
+        }
+    }
+
+    #[inline(always)]
+    fn word(&mut self, at: usize) {
+        self.rest = self.rest.wrapping_add(data::weighted(self.words[at], self.first + at as u64));
+    }
+}
+
+impl Kernel for Read<'_> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> u64 {
+        let mut sum = Sum { simd, first: self.first, words: self.words, lines: simd.no_sums(), rest: 0 };
+        walk(simd, &mut sum, self.words.len(), 0);
+        sum.rest.wrapping_add(simd.total(sum.lines))
+    }
+}
+
+/// Stores the ramp `seed`; the first word has index `first`.
+pub(super) struct Write<'a> {
+    pub first: u64,
+    pub seed: u32,
+    pub output: &'a mut [u32],
+}
+
+struct Ramp<'a> {
+    write: Write<'a>,
+    /// The ramp at `high .. high + LINE`.
+    line: [u32; LINE],
+    /// The upper half of the indices that `line` is for.
+    high: u64,
+}
+
+impl Ramp<'_> {
+    #[inline(always)]
+    fn value(&self, index: u64) -> u32 {
+        data::ramp_word(self.write.seed, index)
+    }
+}
+
+impl Pass for Ramp<'_> {
+    #[inline(always)]
+    fn prefetch<S: Simd>(&self, _simd: S, _at: usize) {}
+
+    #[inline(always)]
+    unsafe fn line<S: Simd>(&mut self, simd: S, at: usize) {
+        let first = self.write.first + at as u64;
+        if first & !0xFFFF_FFFF != self.high {
+            self.high = first & !0xFFFF_FFFF;
+            self.line = std::array::from_fn(|k| self.value(self.high + k as u64));
+        }
+        // A line's words differ from those of the first line by the same number.
+        let more = self.value(first).wrapping_sub(self.line[0]);
+        for k in 0..LINE / S::LANES {
+            let k = k * S::LANES;
+            // SAFETY: the caller vouches for a whole, aligned line.
+            unsafe {
+                let line = simd.load(self.line.as_ptr().add(k).cast());
+                simd.store_streaming(self.write.output.as_mut_ptr().add(at + k).cast(), simd.add_word(line, more));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn word(&mut self, at: usize) {
+        self.write.output[at] = self.value(self.write.first + at as u64);
+    }
+}
+
+impl Kernel for Write<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let (words, head) = (self.output.len(), head(self.output));
+        let mut ramp = Ramp { write: self, line: [0; LINE], high: u64::MAX };
+        walk(simd, &mut ramp, words, head);
+    }
+}
+
+/// Copies equal lengths.
+pub(super) struct Copy<'a> {
+    pub output: &'a mut [f32],
+    pub input: &'a [f32],
+}
+
+impl Pass for Copy<'_> {
+    #[inline(always)]
+    fn prefetch<S: Simd>(&self, simd: S, at: usize) {
+        simd.prefetch(self.input.as_ptr().wrapping_add(at));
+    }
+
+    #[inline(always)]
+    unsafe fn line<S: Simd>(&mut self, simd: S, at: usize) {
+        for k in 0..LINE / S::LANES {
+            let k = at + k * S::LANES;
+            // SAFETY: the caller vouches for a whole, aligned line; lengths are equal.
+            unsafe { simd.store_streaming(self.output.as_mut_ptr().add(k), simd.load(self.input.as_ptr().add(k))) };
+        }
+    }
+
+    #[inline(always)]
+    fn word(&mut self, at: usize) {
+        self.output[at] = self.input[at];
+    }
+}
+
+impl Kernel for Copy<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(mut self, simd: S) {
+        assert_eq!(self.output.len(), self.input.len());
+        let (words, head) = (self.output.len(), head(self.output));
+        walk(simd, &mut self, words, head);
+    }
+}
+
+/// Adds a multiple of one input to another.
+pub(super) struct Triad<'a> {
+    pub output: &'a mut [f32],
+    pub b: &'a [f32],
+    pub c: &'a [f32],
+    pub scalar: f32,
+}
+
+impl Pass for Triad<'_> {
+    #[inline(always)]
+    fn prefetch<S: Simd>(&self, simd: S, at: usize) {
+        simd.prefetch(self.b.as_ptr().wrapping_add(at));
+        simd.prefetch(self.c.as_ptr().wrapping_add(at));
+    }
+
+    #[inline(always)]
+    unsafe fn line<S: Simd>(&mut self, simd: S, at: usize) {
+        let scalar = simd.splat(self.scalar);
+        for k in 0..LINE / S::LANES {
+            let k = at + k * S::LANES;
+            // SAFETY: the caller vouches for a whole, aligned line; lengths are equal.
+            unsafe {
+                let (b, c) = (simd.load(self.b.as_ptr().add(k)), simd.load(self.c.as_ptr().add(k)));
+                simd.store_streaming(self.output.as_mut_ptr().add(k), simd.multiply_add(scalar, c, b));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn word(&mut self, at: usize) {
+        self.output[at] = self.b[at] + self.scalar * self.c[at];
+    }
+}
+
+impl Kernel for Triad<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(mut self, simd: S) {
+        assert!(self.output.len() == self.b.len() && self.output.len() == self.c.len());
+        let (words, head) = (self.output.len(), head(self.output));
+        walk(simd, &mut self, words, head);
+    }
+}
+
+/// The task that carries out a launch of this module.
+pub(super) fn kernel(launch: &Launch, loaded: &Loaded) -> Result<Timed, DeviceError> {
+    let isa = loaded.isa;
+    match (launch.kernel, &launch.args[..]) {
+        ("stream_read", &[Arg::Buffer(input), Arg::Buffer(partials), Arg::U64(n)]) => {
+            let (input, partials) = (loaded.region(input, n)?, loaded.partials(partials)?);
+            Ok(Timed { task: Box::new(move |share| sum(isa, share, input, partials, n)), stores: None })
+        }
+        ("stream_write", &[Arg::Buffer(output), Arg::U64(n), Arg::U32(seed)]) => {
+            let output = loaded.region(output, n)?;
+            let task = move |share: Share| {
+                let part = share.of(n, GRAIN);
+                // SAFETY: shares do not overlap, and nothing else runs.
+                isa.run(Write { first: part.start, seed, output: unsafe { output.slice_mut(part) } });
+            };
+            Ok(Timed { task: Box::new(task), stores: Some(Stores::Streaming) })
+        }
+        ("stream_copy", &[Arg::Buffer(output), Arg::Buffer(input), Arg::U64(n)]) => {
+            let (output, input) = (loaded.region(output, n)?, loaded.region(input, n)?);
+            Ok(Timed { task: Box::new(move |share| copy(isa, share, output, input, n)), stores: Some(Stores::Streaming) })
+        }
+        ("stream_triad", &[Arg::Buffer(output), Arg::Buffer(b), Arg::Buffer(c), Arg::U64(n), Arg::F32(scalar)]) => {
+            let (output, b, c) = (loaded.region(output, n)?, loaded.region(b, n)?, loaded.region(c, n)?);
+            let task = move |share: Share| {
+                let part = share.of(n, GRAIN);
+                // SAFETY: shares do not overlap, the inputs are other regions, and nothing else runs.
+                let (output, b, c) = unsafe { (output.slice_mut(part.clone()), b.slice(part.clone()), c.slice(part)) };
+                isa.run(Triad { output, b, c, scalar });
+            };
+            Ok(Timed { task: Box::new(task), stores: Some(Stores::Streaming) })
+        }
+        _ => Err(loaded.unknown(launch)),
+    }
+}
+
+/// Sums this share of `n` words into the worker's partial sum.
+pub(super) fn sum(isa: Isa, share: Share, input: Region, partials: Region, n: u64) {
+    let part = share.of(n, GRAIN);
+    // SAFETY: nothing writes the input while a task runs.
+    let sum = isa.run(Read { first: part.start, words: unsafe { input.slice(part.clone()) } });
+    store_partial(share, partials, sum);
+}
+
+/// Copies this share of `n` words.
+pub(super) fn copy(isa: Isa, share: Share, output: Region, input: Region, n: u64) {
+    let part = share.of(n, GRAIN);
+    // SAFETY: shares do not overlap, the input is another region, and nothing else runs.
+    isa.run(Copy { output: unsafe { output.slice_mut(part.clone()) }, input: unsafe { input.slice(part) } });
+}
+
+/// The two words that hold a worker's partial sum, the lower half first.
+fn partial_at(share: Share) -> std::ops::Range<u64> {
+    let word = share.worker as u64 * 2;
+    word..word + 2
+}
+
+/// Writes the worker's partial sum.
+pub(super) fn store_partial(share: Share, partials: Region, sum: u64) {
+    // SAFETY: each worker has a partial sum of its own.
+    unsafe { partials.slice_mut(partial_at(share)) }.copy_from_slice(&[sum as u32, (sum >> 32) as u32]);
+}
+
+/// Compares the worker's partial sum.
+pub(super) fn check_partial(share: Share, partials: Region, expected: u64) -> Findings {
+    // SAFETY: nothing writes while a check runs.
+    let halves: &[u32] = unsafe { partials.slice(partial_at(share)) };
+    compare(share.worker as u64, &[u64::from(halves[0]) | u64::from(halves[1]) << 32], |_, sum| sum == expected)
+}
+
+/// The task that checks the result of a launch of this module.
+pub(super) fn check(launch: &Launch, loaded: &Loaded) -> Result<Task<Findings>, DeviceError> {
+    let isa = loaded.isa;
+    match (launch.kernel, &launch.args[..]) {
+        ("check_stream_read", &[Arg::Buffer(partials), Arg::U64(n), Arg::U32(seed), Arg::Status]) => {
+            let partials = loaded.partials(partials)?;
+            Ok(Box::new(move |share| check_partial(share, partials, isa.run(ExpectedSum { share, n, seed }))))
+        }
+        ("check_stream_write", &[Arg::Buffer(output), Arg::U64(n), Arg::U32(seed), Arg::Status]) => {
+            let output = loaded.region(output, n)?;
+            Ok(Box::new(move |share| isa.run(CheckRamp { share, output, n, seed })))
+        }
+        ("check_words", &[Arg::Buffer(output), Arg::U64(n), Arg::U32(seed), Arg::Status]) => {
+            let output = loaded.region(output, n)?;
+            Ok(Box::new(move |share| isa.run(CheckWords { share, output, n, seed })))
+        }
+        ("check_stream_triad", &[Arg::Buffer(output), Arg::U64(n), Arg::U32(seed_b), Arg::U32(seed_c), Arg::F32(scalar), Arg::Status]) => {
+            let output = loaded.region(output, n)?;
+            Ok(Box::new(move |share| isa.run(CheckTriad { share, output, n, seeds: [seed_b, seed_c], scalar })))
+        }
+        _ => Err(loaded.unknown(launch)),
+    }
+}
+
+struct ExpectedSum {
+    share: Share,
+    n: u64,
+    seed: u32,
+}
+
+impl Kernel for ExpectedSum {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _simd: S) -> u64 {
+        let part = self.share.of(self.n, GRAIN);
+        part.fold(0, |sum, i| sum.wrapping_add(data::weighted(data::random_word(self.seed, i), i)))
+    }
+}
+
+struct CheckRamp {
+    share: Share,
+    output: Region,
+    n: u64,
+    seed: u32,
+}
+
+impl Kernel for CheckRamp {
+    type Output = Findings;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _simd: S) -> Findings {
+        let part = self.share.of(self.n, GRAIN);
+        // SAFETY: nothing writes while a check runs.
+        compare(part.start, unsafe { self.output.slice(part) }, |i, word: u32| word == data::ramp_word(self.seed, i))
+    }
+}
+
+struct CheckWords {
+    share: Share,
+    output: Region,
+    n: u64,
+    seed: u32,
+}
+
+impl Kernel for CheckWords {
+    type Output = Findings;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _simd: S) -> Findings {
+        let part = self.share.of(self.n, GRAIN);
+        // SAFETY: nothing writes while a check runs.
+        compare(part.start, unsafe { self.output.slice(part) }, |i, word: u32| word == data::random_word(self.seed, i))
+    }
+}
+
+struct CheckTriad {
+    share: Share,
+    output: Region,
+    n: u64,
+    seeds: [u32; 2],
+    scalar: f32,
+}
+
+impl Kernel for CheckTriad {
+    type Output = Findings;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _simd: S) -> Findings {
+        let part = self.share.of(self.n, GRAIN);
+        // SAFETY: nothing writes while a check runs.
+        let results: &[f32] = unsafe { self.output.slice(part.clone()) };
+        compare(part.start, results, |i, got| {
+            let [b, c] = self.seeds.map(|seed| f64::from(data::random_f32(seed, i)));
+            let product = f64::from(self.scalar) * c;
+            // One rounding of the product and one of the sum, 2^-24 of each at most. A NaN fails.
+            (f64::from(got) - (b + product)).abs() <= (b.abs() + product.abs()) / f64::from(1 << 23)
+        })
+    }
+}

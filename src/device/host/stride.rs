@@ -1,0 +1,280 @@
+//! Strided passes, and the checks of their results.
+//!
+//! Each worker walks its own part of the buffer, lap by lap. A stride of one word
+//! is a contiguous pass and runs as one.
+
+use super::isa::{Kernel, Simd};
+use super::memory::Region;
+use super::share::{Findings, Share, compare};
+use super::{Loaded, Stores, Task, Timed, stream};
+use crate::device::DeviceError;
+use crate::pattern::data;
+use crate::pattern::{Arg, Launch};
+
+/// Words of a cache line.
+const LINE: u64 = 16;
+
+/// Lines are asked for this many accesses, and at least this many words, before their use.
+const AHEAD_ACCESSES: usize = 16;
+const AHEAD_WORDS: usize = 512;
+
+/// A walk over whole laps.
+#[derive(Debug, Clone, Copy)]
+struct Laps {
+    words: u64,
+    /// Words between two accesses of one lap.
+    stride: u64,
+    /// Words by which each lap starts later than the one before.
+    shift: u64,
+    /// How often the walk goes through the buffer.
+    laps: u64,
+    /// Accesses of each lap.
+    lap: u64,
+}
+
+impl Laps {
+    /// From the arguments of a launch: words, accesses, and the words of a stride and of a shift.
+    fn new([words, accesses, stride, shift]: [u64; 4]) -> Result<Self, DeviceError> {
+        let valid = stride.is_power_of_two() && shift.is_power_of_two() && words.is_multiple_of(stride.max(LINE));
+        let lap = words.checked_div(stride).unwrap_or_default();
+        if !valid || lap == 0 || !accesses.is_multiple_of(lap) || accesses / lap > 1 && (accesses / lap).checked_mul(shift) != Some(stride) {
+            return Err(DeviceError::Failed(format!(
+                "the host walks whole laps of powers of two: {accesses} accesses over {words} words with stride {stride} and shift {shift} are none"
+            )));
+        }
+        Ok(Self { words, stride, shift, laps: accesses / lap, lap })
+    }
+
+    /// The positions within each lap that are this worker's.
+    fn positions(&self, share: Share) -> std::ops::Range<u64> {
+        share.of(self.lap, (stream::GRAIN / self.stride).max(1))
+    }
+
+    /// The words that those positions, in any lap, lie in.
+    fn part(&self, share: Share) -> std::ops::Range<u64> {
+        let positions = self.positions(share);
+        positions.start * self.stride..positions.end * self.stride
+    }
+}
+
+/// What happens at each access.
+trait Visit {
+    /// Asks for the line of word `at`, which may lie outside.
+    fn prefetch<S: Simd>(&self, simd: S, at: usize);
+    /// Handles word `at`, the `nth` access of this worker's part of the lap.
+    ///
+    /// # Safety
+    /// `at` is inside the part.
+    unsafe fn visit(&mut self, at: usize, nth: usize);
+}
+
+/// One worker's part, `words` long, of one lap that begins at word `shift`.
+#[inline(always)]
+fn lap<S: Simd, V: Visit>(simd: S, visit: &mut V, words: usize, stride: usize, shift: usize) {
+    match stride {
+        2 => lines::<S, V, 8>(simd, visit, words),
+        4 => lines::<S, V, 4>(simd, visit, words),
+        8 => lines::<S, V, 2>(simd, visit, words),
+        _ => {
+            let ahead = (stride * AHEAD_ACCESSES).max(AHEAD_WORDS);
+            for nth in 0..words / stride {
+                let at = nth * stride + shift;
+                visit.prefetch(simd, at + ahead);
+                // SAFETY: the part is whole strides, and the shift is less than one.
+                unsafe { visit.visit(at, nth) };
+            }
+        }
+    }
+}
+
+/// Strides of which several fit a line, `PER_LINE` of them.
+#[inline(always)]
+fn lines<S: Simd, V: Visit, const PER_LINE: usize>(simd: S, visit: &mut V, words: usize) {
+    const LINE: usize = self::LINE as usize;
+    for line in 0..words / LINE {
+        visit.prefetch(simd, line * LINE + AHEAD_WORDS);
+        for k in 0..PER_LINE {
+            // SAFETY: the part is whole lines.
+            unsafe { visit.visit(line * LINE + k * (LINE / PER_LINE), line * PER_LINE + k) };
+        }
+    }
+}
+
+struct Read<'a> {
+    laps: Laps,
+    share: Share,
+    words: &'a [u32],
+}
+
+struct Sum<'a> {
+    words: &'a [u32],
+    /// Index of the first access of this worker's part of the lap.
+    first: u64,
+    sum: u64,
+}
+
+impl Visit for Sum<'_> {
+    #[inline(always)]
+    fn prefetch<S: Simd>(&self, simd: S, at: usize) {
+        simd.prefetch(self.words.as_ptr().wrapping_add(at).cast());
+    }
+
+    #[inline(always)]
+    unsafe fn visit(&mut self, at: usize, nth: usize) {
+        // SAFETY: the caller vouches for the index.
+        let word = unsafe { *self.words.get_unchecked(at) };
+        self.sum = self.sum.wrapping_add(data::weighted(word, self.first + nth as u64));
+    }
+}
+
+impl Kernel for Read<'_> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> u64 {
+        let start = self.laps.positions(self.share).start;
+        let mut sum = Sum { words: self.words, first: 0, sum: 0 };
+        for k in 0..self.laps.laps {
+            sum.first = k * self.laps.lap + start;
+            lap(simd, &mut sum, self.words.len(), self.laps.stride as usize, (k * self.laps.shift) as usize);
+        }
+        sum.sum
+    }
+}
+
+struct Copy<'a> {
+    laps: Laps,
+    output: &'a mut [u32],
+    input: &'a [u32],
+}
+
+impl Visit for Copy<'_> {
+    #[inline(always)]
+    fn prefetch<S: Simd>(&self, simd: S, at: usize) {
+        simd.prefetch(self.input.as_ptr().wrapping_add(at).cast());
+        simd.prefetch(self.output.as_ptr().wrapping_add(at).cast());
+    }
+
+    #[inline(always)]
+    unsafe fn visit(&mut self, at: usize, _nth: usize) {
+        // SAFETY: the caller vouches for the index, and both are of one length.
+        unsafe { *self.output.get_unchecked_mut(at) = *self.input.get_unchecked(at) };
+    }
+}
+
+impl Kernel for Copy<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(mut self, simd: S) {
+        assert_eq!(self.output.len(), self.input.len());
+        let laps = self.laps;
+        for k in 0..laps.laps {
+            let words = self.input.len();
+            lap(simd, &mut self, words, laps.stride as usize, (k * laps.shift) as usize);
+        }
+    }
+}
+
+/// The task that carries out a launch of this module.
+pub(super) fn kernel(launch: &Launch, loaded: &Loaded) -> Result<Timed, DeviceError> {
+    let isa = loaded.isa;
+    let &[Arg::Buffer(first), Arg::Buffer(input), Arg::U64(words), Arg::U64(accesses), Arg::U64(stride), Arg::U64(shift)] = &launch.args[..]
+    else {
+        return Err(loaded.unknown(launch));
+    };
+    let laps = Laps::new([words, accesses, stride, shift])?;
+    let input = loaded.region(input, words)?;
+    match launch.kernel {
+        "stride_read" => {
+            let partials = loaded.partials(first)?;
+            let task = move |share: Share| {
+                if stride == 1 {
+                    return stream::sum(isa, share, input, partials, words);
+                }
+                // SAFETY: nothing writes the input while a task runs.
+                let sum = isa.run(Read { laps, share, words: unsafe { input.slice(laps.part(share)) } });
+                stream::store_partial(share, partials, sum);
+            };
+            Ok(Timed { task: Box::new(task), stores: None })
+        }
+        "stride_copy" => {
+            let output = loaded.region(first, words)?;
+            let task = move |share: Share| {
+                if stride == 1 {
+                    return stream::copy(isa, share, output, input, words);
+                }
+                let part = laps.part(share);
+                // SAFETY: parts do not overlap, the input is another region, and nothing else runs.
+                isa.run(Copy { laps, output: unsafe { output.slice_mut(part.clone()) }, input: unsafe { input.slice(part) } });
+            };
+            let stores = if stride == 1 { Stores::Streaming } else { Stores::Plain };
+            Ok(Timed { task: Box::new(task), stores: Some(stores) })
+        }
+        _ => Err(loaded.unknown(launch)),
+    }
+}
+
+/// The task that checks the result of a launch of this module.
+pub(super) fn check(launch: &Launch, loaded: &Loaded) -> Result<Task<Findings>, DeviceError> {
+    let isa = loaded.isa;
+    let &[Arg::Buffer(first), Arg::U64(words), Arg::U64(accesses), Arg::U64(stride), Arg::U64(shift), Arg::U32(seed), Arg::Status] =
+        &launch.args[..]
+    else {
+        return Err(loaded.unknown(launch));
+    };
+    let laps = Laps::new([words, accesses, stride, shift])?;
+    match launch.kernel {
+        "check_stride_read" => {
+            let partials = loaded.partials(first)?;
+            Ok(Box::new(move |share| stream::check_partial(share, partials, isa.run(ExpectedSum { laps, share, seed }))))
+        }
+        "check_stride_copy" => {
+            let output = loaded.region(first, words)?;
+            Ok(Box::new(move |share| isa.run(CheckCopy { laps, share, output, seed })))
+        }
+        _ => Err(loaded.unknown(launch)),
+    }
+}
+
+/// Position by position where the kernel goes lap by lap.
+struct ExpectedSum {
+    laps: Laps,
+    share: Share,
+    seed: u32,
+}
+
+impl Kernel for ExpectedSum {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _simd: S) -> u64 {
+        let laps = self.laps;
+        let at = |position, k| {
+            let word = data::random_word(self.seed, position * laps.stride + k * laps.shift);
+            data::weighted(word, k * laps.lap + position)
+        };
+        laps.positions(self.share).fold(0, |sum: u64, position| (0..laps.laps).fold(sum, |sum, k| sum.wrapping_add(at(position, k))))
+    }
+}
+
+struct CheckCopy {
+    laps: Laps,
+    share: Share,
+    output: Region,
+    seed: u32,
+}
+
+impl Kernel for CheckCopy {
+    type Output = Findings;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _simd: S) -> Findings {
+        let part = self.laps.part(self.share);
+        let between = if self.laps.laps > 1 { self.laps.shift } else { self.laps.stride } - 1;
+        // SAFETY: nothing writes while a check runs.
+        compare(part.start, unsafe { self.output.slice(part) }, |i, word: u32| {
+            word == if i & between == 0 { data::random_word(self.seed, i) } else { data::POISON }
+        })
+    }
+}

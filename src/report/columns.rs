@@ -1,0 +1,240 @@
+//! The rows of a run as people read them, shared by tables and Markdown.
+
+use crate::chart::words;
+use crate::pattern::{DeviceKind, Level};
+use crate::record::{Measurement, Run, Status, Verdict};
+
+/// One column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Column {
+    Case,
+    Bandwidth,
+    OfPeak,
+    Flops,
+    Utilization,
+    Time,
+    Noise,
+    Verified,
+    Verdict,
+}
+
+impl Column {
+    /// All columns, in the order in which they are read.
+    pub(super) const ALL: [Self; 9] =
+        [Self::Case, Self::Bandwidth, Self::OfPeak, Self::Flops, Self::Utilization, Self::Time, Self::Noise, Self::Verified, Self::Verdict];
+
+    /// Its head.
+    pub(super) const fn head(self) -> &'static str {
+        match self {
+            Self::Case => "case",
+            Self::Bandwidth => "GB/s",
+            Self::OfPeak => "% of peak",
+            Self::Flops => "GFLOP/s",
+            Self::Utilization => "compute utilization %",
+            Self::Time => "time",
+            Self::Noise => "±noise %",
+            Self::Verified => "verified",
+            Self::Verdict => "verdict",
+        }
+    }
+
+    /// Whether it holds figures, which stand at its right edge.
+    pub(super) const fn is_figures(self) -> bool {
+        !matches!(self, Self::Case | Self::Verified | Self::Verdict)
+    }
+}
+
+/// What a figure that is not known shows as.
+pub(super) const UNKNOWN: &str = "-";
+
+/// A figure, if there is one.
+pub(super) fn figure(value: Option<f64>) -> String {
+    match value.filter(|value| value.is_finite()) {
+        Some(value) if value.abs() >= 100.0 => format!("{value:.1}"),
+        Some(value) => words::figure(value),
+        None => UNKNOWN.to_owned(),
+    }
+}
+
+/// A fraction in percent.
+pub(super) fn percent(fraction: Option<f64>, decimals: usize) -> String {
+    match fraction.filter(|fraction| fraction.is_finite()) {
+        Some(fraction) => format!("{:.decimals$}", fraction * 100.0),
+        None => UNKNOWN.to_owned(),
+    }
+}
+
+/// Remarks under a table, each once, numbered from 1.
+#[derive(Default)]
+pub(super) struct Footnotes {
+    texts: Vec<String>,
+}
+
+impl Footnotes {
+    fn mark(&mut self, text: &str) -> String {
+        let text = words::clean(text);
+        let n = self.texts.iter().position(|t| *t == text).unwrap_or_else(|| {
+            self.texts.push(text);
+            self.texts.len() - 1
+        });
+        format!("[{}]", n + 1)
+    }
+
+    /// The remarks with their numbers.
+    fn lines(&self) -> Vec<String> {
+        self.texts.iter().enumerate().map(|(n, text)| format!("[{}] {text}", n + 1)).collect()
+    }
+}
+
+/// The cells of a row, in the order of [`Column::ALL`].
+pub(super) fn cells(row: &Measurement, footnotes: &mut Footnotes) -> Vec<String> {
+    let time = row.time_ns.as_ref();
+    Column::ALL
+        .into_iter()
+        .map(|column| match column {
+            Column::Case => words::clean(&row.id),
+            Column::Bandwidth => figure(row.achieved_gbps),
+            Column::OfPeak => percent(row.fraction_of_peak, 1),
+            Column::Flops => figure(row.achieved_gflops),
+            Column::Utilization => percent(row.compute_utilization, 1),
+            Column::Time => time.filter(|time| time.median.is_finite()).map_or(UNKNOWN.to_owned(), |time| words::duration(time.median)),
+            Column::Noise => percent(time.map(|time| time.noise_fraction), 2),
+            Column::Verified => match row.verified {
+                Some(true) => "yes".to_owned(),
+                Some(false) => "NO".to_owned(),
+                None => UNKNOWN.to_owned(),
+            },
+            Column::Verdict => verdict(row, footnotes),
+        })
+        .collect()
+}
+
+/// Status or verdict, what else marks the row, and the numbers of its footnotes.
+fn verdict(row: &Measurement, footnotes: &mut Footnotes) -> String {
+    let mut words = vec![words::unsound(row).unwrap_or("ok").to_owned()];
+    if row.status == Status::Ok && row.level.is_some_and(|level| level != Level::Dram) {
+        words.extend(row.level.map(|level| words::level(level).to_owned()));
+    }
+    let mut marks = Vec::new();
+    if row.status != Status::Ok {
+        marks.push(footnotes.mark(row.reason.as_deref().unwrap_or("no reason was given")));
+    }
+    match row.verdict {
+        Some(Verdict::Unverified) => {
+            let wrong = row.mismatches.map_or("some".to_owned(), |n| n.to_string());
+            let first = row.first_bad_index.map(|index| format!(", the first at index {index}")).unwrap_or_default();
+            marks.push(
+                footnotes.mark(&format!("the device returned wrong data ({wrong} wrong results{first}): the figures are worth nothing")),
+            );
+        }
+        Some(Verdict::AbovePeak) => {
+            marks.push(footnotes.mark("more bytes a second than the memory bus can carry: the figures cannot be right"));
+        }
+        Some(Verdict::Ok) | None => {}
+    }
+    marks.extend(row.notes.iter().map(|note| footnotes.mark(note)));
+    let words = words.join(", ");
+    if marks.is_empty() { words } else { format!("{words} {}", marks.concat()) }
+}
+
+/// What stands under a run's table: the footnotes of its rows, and a line for
+/// each thing that a reader must know.
+pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
+    let mut lines = Vec::new();
+    if run.device.kind == DeviceKind::Host {
+        lines.push(words::NOT_A_GPU.to_owned());
+    }
+    lines.extend(footnotes.lines());
+    lines.push("GB/s: requested bytes, read + written, over the median time; 1 GB/s = 10^9 bytes a second".to_owned());
+    lines.push(match words::memory_peak_gbps(run) {
+        Some(peak) => format!(
+            "% of peak: of {} GB/s, the theoretical peak by the device's attributes (2 x memory clock x bus width / 8)",
+            words::figure(peak)
+        ),
+        None => {
+            let reason =
+                run.peaks.missing.get("memory_gbps").map_or("the theoretical peak is not known".to_owned(), |why| words::clean(why));
+            format!("% of peak: none, because {reason}")
+        }
+    });
+    let peaks: Vec<String> = run
+        .peaks
+        .compute_gflops
+        .keys()
+        .filter_map(|pipe| Some(format!("{} GFLOP/s ({})", words::figure(run.peaks.compute_measured_gflops(pipe)?), words::clean(pipe))))
+        .collect();
+    lines.push(if peaks.is_empty() {
+        "compute utilization: none, because no arithmetic peak was measured in this run".to_owned()
+    } else {
+        format!("compute utilization: of the peak measured in the same run, {}", peaks.join(", "))
+    });
+    let has = |level| run.measurements.iter().any(|row| row.status == Status::Ok && row.level == Some(level));
+    if has(Level::Cache) {
+        lines.push("cache: the data fit the last cache, so GB/s is not the memory's".to_owned());
+    }
+    if has(Level::Mixed) {
+        lines.push("mixed: the last cache holds part of the data, so GB/s is not the memory's alone".to_owned());
+    }
+    lines
+}
+
+/// What the figures depend on, and who measured them.
+pub(super) fn conditions(run: &Run) -> Vec<String> {
+    let mut conditions = words::conditions(run);
+    conditions.push(format!("measured by {}", words::program(run)));
+    conditions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::testing::{h200, host, spoil};
+
+    #[test]
+    fn a_null_shows_as_a_dash_and_a_fraction_is_not_clamped() {
+        assert_eq!(figure(None), "-");
+        assert_eq!(figure(Some(f64::INFINITY)), "-");
+        assert_eq!(percent(Some(1.254), 1), "125.4");
+        assert_eq!(percent(None, 1), "-");
+    }
+
+    #[test]
+    fn equal_remarks_are_told_once() {
+        let mut notes = Footnotes::default();
+        let marks: Vec<_> = host().measurements.iter().map(|row| cells(row, &mut notes).pop().unwrap()).collect();
+        assert_eq!(marks[1..5], ["ok [1]", "ok [1]", "ok [1]", "ok [1]"]);
+        assert_eq!(notes.lines().len(), 1);
+    }
+
+    #[test]
+    fn a_row_without_figures_shows_its_status_and_its_reason() {
+        let row = Measurement::without_figures("stride/read/4", "stride", Status::Unsupported, "no kernel\nhere".into());
+        let mut notes = Footnotes::default();
+        assert_eq!(cells(&row, &mut notes).join(" "), "stride/read/4 - - - - - - - unsupported [1]");
+        assert_eq!(notes.lines(), ["[1] no kernel here"]);
+    }
+
+    #[test]
+    fn wrong_data_are_told_with_their_number() {
+        let mut run = h200();
+        spoil(&mut run, "stream/copy/f32");
+        let row = run.measurements.iter().find(|row| row.id == "stream/copy/f32").unwrap();
+        let mut notes = Footnotes::default();
+        let cells = cells(row, &mut notes);
+        assert_eq!(cells[7..], ["NO", "unverified [1]"]);
+        assert!(notes.lines()[0].contains("12 wrong results, the first at index 5"), "{:?}", notes.lines());
+    }
+
+    #[test]
+    fn the_remarks_say_what_percentages_refer_to_or_why_there_are_none() {
+        let text = remarks(&h200(), &Footnotes::default()).join("\n");
+        assert!(text.contains("% of peak: of 4814 GB/s, the theoretical peak") && text.contains("59836 GFLOP/s (fma/f32)"), "{text}");
+        let text = remarks(&host(), &Footnotes::default()).join("\n");
+        assert!(text.starts_with(words::NOT_A_GPU), "{text}");
+        assert!(text.contains("% of peak: none, because the memory's clock and width are not told"), "{text}");
+        let mut run = h200();
+        run.peaks = Default::default();
+        let text = remarks(&run, &Footnotes::default()).join("\n");
+        assert!(text.contains("none, because the theoretical peak is not known") && text.contains("no arithmetic peak"), "{text}");
+    }
+}

@@ -1,0 +1,140 @@
+//! `table`: for terminals, with as many columns as the width has room for.
+
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
+
+use super::columns::{self, Column, Footnotes};
+use super::{Exporter, ReportError};
+use crate::chart::words;
+use crate::record::Run;
+
+/// Columns from most to least room. Verdict and figures stay longest; the last
+/// set is used however narrow the terminal is.
+const SETS: [&[Column]; 5] = [
+    &Column::ALL,
+    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Utilization, Column::Time, Column::Noise, Column::Verdict],
+    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Utilization, Column::Time, Column::Verdict],
+    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Verdict],
+    &[Column::Case, Column::Bandwidth, Column::Verdict],
+];
+
+/// A rule under the head, and no more: lines between columns cost the room of one.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+pub(super) struct Table {
+    /// Characters in a line; without it, every column is shown.
+    pub width: Option<usize>,
+}
+
+impl Table {
+    /// As wide as the terminal that standard output is, if it is one.
+    pub(super) fn for_stdout() -> Self {
+        Self { width: terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0)) }
+    }
+
+    fn export_run(&self, run: &Run, name: &str) -> String {
+        let mut footnotes = Footnotes::default();
+        let rows: Vec<Vec<String>> = run.measurements.iter().map(|row| columns::cells(row, &mut footnotes)).collect();
+        let fits = |text: &str| self.width.is_none_or(|width| text.lines().all(|line| line.chars().count() <= width));
+        let mut sets = SETS.iter().map(|columns| (columns, grid(&rows, columns)));
+        let (columns, grid) = sets.clone().find(|(_, text)| fits(text)).or_else(|| sets.next_back()).expect("there are sets");
+
+        let mut text = format!("{name}: {}\n{grid}\n", columns::conditions(run).join("; "));
+        let mut line = |line: &str| text.extend([line, "\n"]);
+        columns::remarks(run, &footnotes).iter().for_each(|remark| line(remark));
+        let left_out: Vec<&str> = Column::ALL.iter().filter(|column| !columns.contains(column)).map(|column| column.head()).collect();
+        if !left_out.is_empty() {
+            line(&format!("left out for want of room: {}; --format markdown shows them", left_out.join(", ")));
+        }
+        text
+    }
+}
+
+impl Exporter for Table {
+    fn export(&self, runs: &[Run]) -> Result<String, ReportError> {
+        let names = words::names(&runs.iter().collect::<Vec<_>>());
+        let tables: Vec<String> = runs.iter().zip(&names).map(|(run, name)| self.export_run(run, name)).collect();
+        Ok(if tables.is_empty() { "no run was given\n".to_owned() } else { tables.join("\n") })
+    }
+}
+
+/// The table itself.
+fn grid(rows: &[Vec<String>], columns: &[Column]) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
+    // Heads on two lines: figures need less room than their names.
+    table.set_header(columns.iter().map(|column| column.head().replacen(' ', "\n", 1)));
+    for row in rows {
+        let cells = Column::ALL.iter().zip(row).filter(|(column, _)| columns.contains(column));
+        table.add_row(cells.map(|(_, cell)| cell));
+    }
+    for (column, at) in columns.iter().zip(0..) {
+        if column.is_figures()
+            && let Some(column) = table.column_mut(at)
+        {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::testing::{h200, host, spoil};
+    use crate::record::{Measurement, Status};
+
+    fn render(runs: &[Run], width: Option<usize>) -> String {
+        Table { width }.export(runs).unwrap()
+    }
+
+    #[test]
+    fn every_column_row_and_remark_is_shown() {
+        let mut run = h200();
+        spoil(&mut run, "stream/copy/f32");
+        for operation in ["read", "copy"] {
+            let (id, reason) = (format!("stride/{operation}/4"), "stride has no CUDA kernel in this version".to_owned());
+            run.measurements.push(Measurement::without_figures(&id, "stride", Status::Unsupported, reason));
+        }
+        insta::assert_snapshot!(render(&[run], None));
+    }
+
+    #[test]
+    fn a_host_table_says_that_it_is_no_gpu() {
+        insta::assert_snapshot!(render(&[host()], None));
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_fewer_columns_and_is_told_so() {
+        let run = h200();
+        for width in [120, 100, 80, 60] {
+            let text = render(std::slice::from_ref(&run), Some(width));
+            let grid: Vec<&str> = text.lines().skip(1).take(3 + run.measurements.len()).collect();
+            assert!(grid.last().unwrap().contains("copy_engine/d2d"), "{text}");
+            assert!(grid.iter().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+            assert_eq!(text.contains("left out for want of room"), width < 120, "{width}:\n{text}");
+            assert!(text.contains("stream/copy/f32") && text.contains("4309.4") && text.contains("verdict"));
+        }
+    }
+
+    #[test]
+    fn no_width_is_too_small_for_the_figures() {
+        for width in [0, 1, 10] {
+            assert!(render(&[h200()], Some(width)).contains("4309.4"));
+        }
+    }
+
+    #[test]
+    fn several_runs_have_a_table_each_under_names_that_differ() {
+        let text = render(&[h200(), h200()], None);
+        assert!(text.contains("NVIDIA H200 (1): driver") && text.contains("\nNVIDIA H200 (2): driver"), "{text}");
+    }
+
+    #[test]
+    fn text_from_outside_reaches_no_terminal_as_control_characters() {
+        let mut run = h200();
+        run.device.name = "\u{1b}[2Jx".into();
+        run.measurements[0].id = "a\u{7}\r\nb".into();
+        run.measurements[0].notes.push("\u{1b}]0;title\u{7}".into());
+        assert!(render(&[run], None).chars().all(|c| c == '\n' || !c.is_control()));
+    }
+}
