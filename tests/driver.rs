@@ -101,7 +101,8 @@ fn a_device_index_beyond_those_here_is_refused_with_their_number() {
 
 #[test]
 fn asking_for_a_gpu_without_a_driver_is_refused() {
-    let output = hbmark().env(DRIVER_VARIABLE, "/nonexistent/libcuda.so.1").args(["run", "--device", "0"]).output().expect("the program starts");
+    let output =
+        hbmark().env(DRIVER_VARIABLE, "/nonexistent/libcuda.so.1").args(["run", "--device", "0"]).output().expect("the program starts");
     assert_eq!(output.status.code(), Some(3));
 }
 
@@ -109,7 +110,10 @@ fn asking_for_a_gpu_without_a_driver_is_refused() {
 fn the_host_is_measured_beside_a_failing_driver_when_asked_for_by_name() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let driver = driver_that_answers(folder.path(), 999, 1);
-    let output = common::small_run(&folder.path().join("out"), &["stream/copy/f32@1048576"]).env(DRIVER_VARIABLE, driver).output().expect("the program starts");
+    let output = common::small_run(&folder.path().join("out"), &["stream/copy/f32@1048576"])
+        .env(DRIVER_VARIABLE, driver)
+        .output()
+        .expect("the program starts");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 

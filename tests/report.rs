@@ -15,7 +15,7 @@ fn a_recorded_run_gives_charts_and_tables() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("report");
     report(&recorded(), &out).code(0).stdout(predicates::str::contains("summary.md"));
-    for name in ["bandwidth", "stride", "conv3d"] {
+    for name in ["bandwidth-host", "stride-host", "conv3d-host"] {
         for ending in ["svg", "png"] {
             let file = out.join("charts").join(format!("{name}.{ending}"));
             assert!(std::fs::metadata(&file).is_ok_and(|m| m.len() > 5_000), "{}", file.display());

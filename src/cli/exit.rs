@@ -91,7 +91,9 @@ impl Failure {
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Usage(_) | Self::Select(_) | Self::Plan(_) | Self::Load(_) | Self::Save(_) | Self::Report(_) | Self::Output(_) => Exit::Usage,
+            Self::Usage(_) | Self::Select(_) | Self::Plan(_) | Self::Load(_) | Self::Save(_) | Self::Report(_) | Self::Output(_) => {
+                Exit::Usage
+            }
             Self::Device(DeviceError::NotFound(_)) => Exit::Usage,
             Self::Device(_) => Exit::Device,
         }

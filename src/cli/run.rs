@@ -182,14 +182,10 @@ fn measure_one(args: &Args, ready: Ready, interrupted: &AtomicBool) -> Result<Ex
         eprintln!("warning: this is a debug build, whose host kernels are slow; use 'cargo run --release -- run'");
     }
     let progress = Progress::new(plans.len());
-    let outcome = measure::run(
-        device.as_mut(),
-        &plans,
-        &mut run,
-        &|| !interrupted.load(Ordering::SeqCst),
-        &mut |event| progress.on(event),
-        &|run| record::save(run, &document),
-    );
+    let outcome =
+        measure::run(device.as_mut(), &plans, &mut run, &|| !interrupted.load(Ordering::SeqCst), &mut |event| progress.on(event), &|run| {
+            record::save(run, &document)
+        });
     drop(progress);
     let exit = match outcome {
         Ok(()) => Exit::of(&run),

@@ -10,7 +10,11 @@ pub fn host() -> Host {
     let mut missing = Missing::new();
     let mut ask = |field: &str, answer: Result<String, sysinfo::Error>| {
         let answer = answer.map_err(|e| format!("the system does not tell: {e}"));
-        known(&mut missing, field, answer.and_then(|text| if text.is_empty() { Err("the system tells an empty name".into()) } else { Ok(text) }))
+        known(
+            &mut missing,
+            field,
+            answer.and_then(|text| if text.is_empty() { Err("the system tells an empty name".into()) } else { Ok(text) }),
+        )
     };
     let hostname = ask("hostname", System::host_name());
     let os = ask("os", System::long_os_version());

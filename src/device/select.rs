@@ -30,7 +30,10 @@ impl std::str::FromStr for Selector {
             _ if lower.starts_with("gpu-") || lower.starts_with("mig-") => Ok(Self::Uuid(text.to_owned())),
             _ => text.parse().map(Self::Index).map_err(|_| {
                 let nearest = ["all", "host"].into_iter().max_by(|a, b| strsim::jaro(&lower, a).total_cmp(&strsim::jaro(&lower, b)));
-                let hint = nearest.filter(|name| strsim::jaro(&lower, name) > 0.6).map(|name| format!(": did you mean '{name}'?")).unwrap_or_default();
+                let hint = nearest
+                    .filter(|name| strsim::jaro(&lower, name) > 0.6)
+                    .map(|name| format!(": did you mean '{name}'?"))
+                    .unwrap_or_default();
                 format!("'{text}' is no device{hint} Give an index such as 0, a UUID such as GPU-1b2c..., 'all' or 'host'")
             }),
         }
@@ -70,7 +73,9 @@ pub fn list(wish: &Selector) -> Result<(Vec<Selected>, Option<String>), DeviceEr
             return Ok((vec![Selected::Host], Some(format!("{why}: measuring the RAM of this machine, not a GPU"))));
         }
         Presence::Absent(why) => {
-            return Err(DeviceError::Unusable(format!("{why}; install the driver, or use '--device host' to measure the RAM of this machine")));
+            return Err(DeviceError::Unusable(format!(
+                "{why}; install the driver, or use '--device host' to measure the RAM of this machine"
+            )));
         }
     };
     let every = (0..count).map(Selected::Cuda).collect();

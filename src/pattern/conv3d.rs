@@ -101,10 +101,9 @@ impl Pattern for Conv3d {
     fn ids(&self, _profile: Profile, kind: DeviceKind) -> Vec<String> {
         match kind {
             DeviceKind::Cuda => Vec::new(),
-            DeviceKind::Host => ["direct/f32/1x16", "direct/f32/16x16", "depthwise/f32/32x32"]
-                .iter()
-                .map(|rest| format!("conv3d/{rest}"))
-                .collect(),
+            DeviceKind::Host => {
+                ["direct/f32/1x16", "direct/f32/16x16", "depthwise/f32/32x32"].iter().map(|rest| format!("conv3d/{rest}")).collect()
+            }
         }
     }
 
@@ -164,7 +163,9 @@ fn host_issued_bytes(shape: &Shape) -> u64 {
 }
 
 fn shape(id: &CaseId) -> Result<Shape, PlanError> {
-    let unknown = || PlanError::Unknown(format!("'{id}' is not conv3d/<direct|depthwise>/f32/<channels in>x<channels out>[@<depth>x<height>x<width>]"));
+    let unknown = || {
+        PlanError::Unknown(format!("'{id}' is not conv3d/<direct|depthwise>/f32/<channels in>x<channels out>[@<depth>x<height>x<width>]"))
+    };
     let [kind, "f32", channels] = id.parts()[..] else { return Err(unknown()) };
     let convolution = match kind {
         "direct" => Convolution::Direct,
@@ -176,9 +177,9 @@ fn shape(id: &CaseId) -> Result<Shape, PlanError> {
     let [channels_in, channels_out] = channels.ok_or_else(unknown)?;
     let extent = match id.size() {
         None => [HOST_EDGE; 3],
-        Some(text) => numbers(text).and_then(|n| n.try_into().ok()).ok_or_else(|| {
-            PlanError::Invalid(format!("'{id}': '{text}' is not <depth>x<height>x<width>, such as 32x32x32"))
-        })?,
+        Some(text) => numbers(text)
+            .and_then(|n| n.try_into().ok())
+            .ok_or_else(|| PlanError::Invalid(format!("'{id}': '{text}' is not <depth>x<height>x<width>, such as 32x32x32")))?,
     };
     let shape = Shape { batch: 1, channels_in, channels_out, extent, convolution };
     if extent.contains(&0) || channels_in == 0 || channels_out == 0 {
@@ -224,6 +225,8 @@ fn plan(shape: &Shape, facts: &Facts) -> Plan {
 /// One output in f64 and the sum of the magnitudes of its products.
 ///
 /// `input` and `weights` give elements by flat index. `output` is the flat index.
+/// The rule that tests hold kernels and their checks to.
+#[cfg(test)]
 pub fn reference(shape: &Shape, output: u64, input: impl Fn(u64) -> f32, weights: impl Fn(u64) -> f32) -> (f64, f64) {
     let [depth, height, width] = shape.extent;
     let (x, y, z) = (output % width, output / width % height, output / (width * height) % depth);

@@ -84,13 +84,7 @@ pub trait Pattern: Sync {
 
 /// All patterns, in the order in which they are measured: compute peaks come
 /// first because every later row's compute utilization refers to them.
-pub const PATTERNS: &[&dyn Pattern] = &[
-    &compute::Compute,
-    &stream::Stream,
-    &stride::Stride,
-    &conv3d::Conv3d,
-    &copy_engine::CopyEngine,
-];
+pub const PATTERNS: &[&dyn Pattern] = &[&compute::Compute, &stream::Stream, &stride::Stride, &conv3d::Conv3d, &copy_engine::CopyEngine];
 
 /// The pattern that an id belongs to.
 pub fn pattern_of(id: &CaseId) -> Option<&'static dyn Pattern> {
@@ -102,7 +96,5 @@ pub fn pattern_of(id: &CaseId) -> Option<&'static dyn Pattern> {
 /// # Errors
 /// As [`Pattern::case`]; [`PlanError::Unknown`] when no pattern has that name.
 pub fn plan(id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
-    pattern_of(id)
-        .ok_or_else(|| PlanError::Unknown(format!("no pattern is called '{}'", id.pattern())))?
-        .case(id, facts)
+    pattern_of(id).ok_or_else(|| PlanError::Unknown(format!("no pattern is called '{}'", id.pattern())))?.case(id, facts)
 }

@@ -96,16 +96,16 @@ pub fn size_of(id: &CaseId, facts: &Facts, arrays: u64, element_bytes: u64) -> R
     let Some(text) = id.size() else {
         return default_size(facts, arrays);
     };
-    let bytes: u64 = text
-        .parse()
-        .map_err(|_| PlanError::Invalid(format!("'{id}': '{text}' is not a number of bytes")))?;
+    let bytes: u64 = text.parse().map_err(|_| PlanError::Invalid(format!("'{id}': '{text}' is not a number of bytes")))?;
     if bytes == 0 || !bytes.is_multiple_of(element_bytes) {
         let down = (bytes / element_bytes * element_bytes).max(element_bytes);
         return Err(PlanError::Invalid(format!(
             "'{id}': {bytes} bytes are not a positive whole number of {element_bytes}-byte elements; @{down} would be"
         )));
     }
-    let total = bytes.checked_mul(arrays).ok_or_else(|| PlanError::Invalid(format!("'{id}': {arrays} buffers of {bytes} bytes overflow a 64-bit size")))?;
+    let total = bytes
+        .checked_mul(arrays)
+        .ok_or_else(|| PlanError::Invalid(format!("'{id}': {arrays} buffers of {bytes} bytes overflow a 64-bit size")))?;
     // A tenth stays free for the context, the program itself and whoever else is here.
     if total > facts.free_bytes / 10 * 9 {
         return Err(PlanError::TooLarge(format!(

@@ -160,9 +160,7 @@ fn plan(operation: Operation, array: u64, facts: &Facts) -> Plan {
     let tiles = array.div_ceil(tile_bytes).max(1);
     let grid = match facts.kind {
         DeviceKind::Host => facts.units,
-        DeviceKind::Cuda if kernel.grid_stride => {
-            tiles.min(u64::from(facts.units) * BLOCKS_PER_UNIT) as u32
-        }
+        DeviceKind::Cuda if kernel.grid_stride => tiles.min(u64::from(facts.units) * BLOCKS_PER_UNIT) as u32,
         // 2^32 tiles of 4 KiB are 16 TiB: more than any card holds.
         DeviceKind::Cuda => u32::try_from(tiles).unwrap_or(u32::MAX),
     };

@@ -41,13 +41,14 @@ impl Walk {
         Self { accesses, lap, stride_words: stride_bytes / ELEMENT_BYTES, shift_words: sector_bytes / ELEMENT_BYTES }
     }
 
-    /// The word that access `i` goes to.
-    #[inline(always)]
+    /// The word that access `i` goes to: the rule that tests hold kernels to.
+    #[cfg(test)]
     pub fn word(&self, i: u64) -> u64 {
         (i % self.lap) * self.stride_words + (i / self.lap) * self.shift_words
     }
 
     /// Whether any access goes to this word.
+    #[cfg(test)]
     pub fn touches(&self, word: u64) -> bool {
         let step = if self.accesses > self.lap { self.shift_words } else { self.stride_words };
         word.is_multiple_of(step)
@@ -71,10 +72,7 @@ impl Pattern for Stride {
             return Vec::new();
         }
         let strides: &[u64] = if profile == Profile::Quick { &QUICK } else { &STANDARD };
-        ["read", "copy"]
-            .iter()
-            .flat_map(|operation| strides.iter().map(move |s| format!("stride/{operation}/{s}")))
-            .collect()
+        ["read", "copy"].iter().flat_map(|operation| strides.iter().map(move |s| format!("stride/{operation}/{s}"))).collect()
     }
 
     fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {

@@ -31,7 +31,9 @@ pub(super) fn raw(what: &str, result: CUresult) -> Result<(), DeviceError> {
 fn cure(code: u32) -> Option<&'static str> {
     Some(match code {
         34 => "a stub of libcuda stands before the real driver: take .../lib64/stubs out of LD_LIBRARY_PATH",
-        100 => "the driver finds no GPU: look at 'nvidia-smi -L', at CUDA_VISIBLE_DEVICES, and whether the container was started with its GPUs",
+        100 => {
+            "the driver finds no GPU: look at 'nvidia-smi -L', at CUDA_VISIBLE_DEVICES, and whether the container was started with its GPUs"
+        }
         101 => "look at CUDA_VISIBLE_DEVICES: it may name a device that is not here",
         222 => "the driver is older than this program's kernels: update it to 525 or newer",
         802 => "the NVSwitch fabric is not up: start the nvidia-fabricmanager service, of the driver's own version",

@@ -50,7 +50,9 @@ pub fn presence() -> Result<Presence, DeviceError> {
             };
         }
         driver::DriverState::Unloadable { path, reason } => {
-            return Err(DeviceError::Unusable(format!("the NVIDIA driver library {path} cannot be loaded: {reason}; reinstall the driver")));
+            return Err(DeviceError::Unusable(format!(
+                "the NVIDIA driver library {path} cannot be loaded: {reason}; reinstall the driver"
+            )));
         }
         driver::DriverState::Loaded { .. } => {}
     }
@@ -137,7 +139,8 @@ impl CudaDevice {
         if held < bytes {
             // Give back first: both together may not fit.
             self.arena = None;
-            let length = usize::try_from(bytes).map_err(|_| DeviceError::OutOfMemory(format!("{bytes} bytes exceed this machine's addresses")))?;
+            let length =
+                usize::try_from(bytes).map_err(|_| DeviceError::OutOfMemory(format!("{bytes} bytes exceed this machine's addresses")))?;
             // SAFETY: any bit pattern is a valid u8, and buffers are filled before use.
             let arena = unsafe { DeviceBuffer::uninitialized(length) };
             self.arena = Some(arena.map_err(at_work(&format!("allocating {} MiB on the device", bytes >> 20)))?);

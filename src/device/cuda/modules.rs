@@ -44,7 +44,10 @@ fn check_version(shipped: &Shipped, driver_cuda: (i32, i32)) -> Result<(), Devic
             "the kernels '{}' are PTX {version}, which needs CUDA {}.{}, and this driver implements CUDA {}.{}: update the driver to {driver} or newer",
             shipped.name, needed.0, needed.1, driver_cuda.0, driver_cuda.1
         ))),
-        None => Err(DeviceError::Failed(format!("the kernels '{}' state the PTX version '{version}', which this program does not know", shipped.name))),
+        None => Err(DeviceError::Failed(format!(
+            "the kernels '{}' state the PTX version '{version}', which this program does not know",
+            shipped.name
+        ))),
     }
 }
 
@@ -60,7 +63,10 @@ impl Modules {
         if self.loaded.contains_key(name) {
             return Ok(());
         }
-        let shipped = SHIPPED.iter().find(|s| s.name == name).ok_or_else(|| DeviceError::Unsupported(format!("no CUDA kernels are called '{name}'")))?;
+        let shipped = SHIPPED
+            .iter()
+            .find(|s| s.name == name)
+            .ok_or_else(|| DeviceError::Unsupported(format!("no CUDA kernels are called '{name}'")))?;
         check_version(shipped, driver_cuda)?;
         let module = Module::from_ptx(shipped.ptx, &[]).map_err(at_work(&format!("compiling the kernels '{name}' in the driver")))?;
         self.loaded.insert(shipped.name, module);
@@ -128,7 +134,8 @@ mod tests {
 
     #[test]
     fn a_kernel_loads_and_stores_what_its_pattern_declares() {
-        let facts = Facts { kind: DeviceKind::Cuda, cache_bytes: Some(60 << 20), free_bytes: 139 << 30, units: 132, threads_per_unit: 2048 };
+        let facts =
+            Facts { kind: DeviceKind::Cuda, cache_bytes: Some(60 << 20), free_bytes: 139 << 30, units: 132, threads_per_unit: 2048 };
         let mut kernels = 0;
         for id in PATTERNS.iter().flat_map(|p| p.ids(Profile::Full, DeviceKind::Cuda)) {
             let case = plan(&CaseId::new(&id), &facts).unwrap();
@@ -144,7 +151,8 @@ mod tests {
 
     #[test]
     fn every_check_has_an_entry() {
-        let facts = Facts { kind: DeviceKind::Cuda, cache_bytes: Some(60 << 20), free_bytes: 139 << 30, units: 132, threads_per_unit: 2048 };
+        let facts =
+            Facts { kind: DeviceKind::Cuda, cache_bytes: Some(60 << 20), free_bytes: 139 << 30, units: 132, threads_per_unit: 2048 };
         for id in PATTERNS.iter().flat_map(|p| p.ids(Profile::Full, DeviceKind::Cuda)) {
             let check = plan(&CaseId::new(&id), &facts).unwrap().plan.check;
             let ptx = SHIPPED.iter().find(|s| s.name == check.module).unwrap().ptx;
@@ -154,7 +162,8 @@ mod tests {
 
     #[test]
     fn the_count_sees_a_missing_store() {
-        let lines = ["// body begin", "ld.global.nc.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];", "@%p1 st.global.u32 [%rd2], %r1;", "// body end"];
+        let lines =
+            ["// body begin", "ld.global.nc.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];", "@%p1 st.global.u32 [%rd2], %r1;", "// body end"];
         assert_eq!(counted(&lines), Some(Body { load_bytes: 16, store_bytes: 4 }));
         assert_eq!(counted(&lines[1..]), None);
     }

@@ -97,7 +97,8 @@ impl Card {
         // SAFETY: NVML is loaded already; loading it again runs no new initialiser.
         let library = unsafe { Library::new(LIBRARY) }.map_err(|error| error.to_string())?;
         // SAFETY: the signature is that of nvml.h since CUDA 11.0.
-        let get = unsafe { library.get::<GetRemappedRows>(b"nvmlDeviceGetRemappedRows\0") }.map_err(|_| "NVML: this driver cannot tell".to_owned())?;
+        let get = unsafe { library.get::<GetRemappedRows>(b"nvmlDeviceGetRemappedRows\0") }
+            .map_err(|_| "NVML: this driver cannot tell".to_owned())?;
         let mut rows = [0; 4];
         let [corrected, uncorrected, pending, failed] = &mut rows;
         // SAFETY: the handle belongs to the NVML that stays started, and the four

@@ -105,13 +105,22 @@ impl<'a> CudaProgram<'a> {
             Content::RandomF32 { seed } => ("fill_random_f32", seed),
         };
         // Enough blocks to keep any card's memory busy; the kernel strides over the rest.
-        let launch = Launch { module: "content", kernel, grid: 2048, block: 256, args: vec![Arg::Buffer(index), Arg::U64(words), Arg::U32(seed)], body: None };
+        let launch = Launch {
+            module: "content",
+            kernel,
+            grid: 2048,
+            block: 256,
+            args: vec![Arg::Buffer(index), Arg::U64(words), Arg::U32(seed)],
+            body: None,
+        };
         ready(self.device, &launch, &self.addresses, 0)?.launch(&self.device.stream).map_err(at_work("filling a buffer"))
     }
 
     fn enqueue(&self) -> Result<(), DeviceError> {
         match (&self.plan.work, &self.work) {
-            (Work::Kernel(launch), Some(ready)) => ready.launch(&self.device.stream).map_err(at_work(&format!("launching '{}'", launch.kernel))),
+            (Work::Kernel(launch), Some(ready)) => {
+                ready.launch(&self.device.stream).map_err(at_work(&format!("launching '{}'", launch.kernel)))
+            }
             (Work::Copy { from, to }, _) => {
                 let bytes = self.plan.buffers[*from].bytes as usize;
                 // SAFETY: both buffers hold `bytes` bytes and do not overlap.

@@ -87,14 +87,7 @@ mod tests {
     #[test]
     fn caches_of_two_sockets_add_up_and_shared_ones_count_once() {
         let cache = |level, mib: u64, shared: &str| Cache { level, bytes: mib << 20, shared_by: shared.into() };
-        let caches = [
-            cache(2, 1, "0"),
-            cache(3, 32, "0-1"),
-            cache(2, 1, "1"),
-            cache(3, 32, "0-1"),
-            cache(2, 1, "2"),
-            cache(3, 32, "2-3"),
-        ];
+        let caches = [cache(2, 1, "0"), cache(3, 32, "0-1"), cache(2, 1, "1"), cache(3, 32, "0-1"), cache(2, 1, "2"), cache(3, 32, "2-3")];
         assert_eq!(total(&caches), Some(64 << 20));
         assert_eq!(total(&[]), None);
     }

@@ -62,7 +62,9 @@ pub(super) fn kernel(launch: &Launch, loaded: &Loaded) -> Result<Timed, DeviceEr
     match (launch.kernel, &launch.args[..]) {
         ("compute_fma_f32", &[Arg::Buffer(output), Arg::Buffer(input), Arg::U32(iterations), Arg::F32(a), Arg::F32(b)]) => {
             if !isa.fused() {
-                return Err(DeviceError::Unsupported("this processor has no fused multiply-add, so there is no such peak to measure".into()));
+                return Err(DeviceError::Unsupported(
+                    "this processor has no fused multiply-add, so there is no such peak to measure".into(),
+                ));
             }
             let output = loaded.whole(output)?;
             let chains = output.words();
@@ -129,5 +131,75 @@ impl Kernel for CheckChains<'_> {
             findings = findings.merge(compare(first, output, |i, got| got.to_bits() == x[(i - first) as usize].to_bits()));
         }
         findings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::isa::Isa;
+    use super::super::testing::*;
+    use super::*;
+    use crate::pattern::compute::{ADDEND, MULTIPLIER, reference};
+    use crate::pattern::{Plan, Work};
+
+    /// The case with few iterations, so that tests are quick.
+    fn short(workers: usize) -> Plan {
+        let mut plan = plan("compute/fma/f32", workers);
+        let Work::Kernel(work) = &mut plan.work else { unreachable!() };
+        for launch in [work, &mut plan.check] {
+            for arg in &mut launch.args {
+                if let Arg::U32(iterations) = arg {
+                    *iterations = 501;
+                }
+            }
+        }
+        plan
+    }
+
+    #[test]
+    fn every_instruction_set_that_fuses_gives_the_exact_result() {
+        for isa in Isa::all().into_iter().filter(|isa| isa.fused()) {
+            for workers in [1, 2, 3] {
+                assert!(with_plan(isa, workers, &short(workers), |program| crate::device::Program::verify(program).unwrap()).passed());
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_of_chains_that_no_group_divides_is_exact() {
+        let input: Vec<f32> = (0..401).map(|i| i as f32 / 500.0).collect();
+        let expected: Vec<f32> = input.iter().map(|&x| reference(x, 33)).collect();
+        for isa in Isa::all().into_iter().filter(|isa| isa.fused()) {
+            for n in [1, 15, 192, 193, 401] {
+                let mut output = vec![0.0; n];
+                isa.run(Chains { output: &mut output, input: &input[..n], iterations: 33, a: MULTIPLIER, b: ADDEND });
+                assert_eq!(output, expected[..n], "{}", isa.name());
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_fused_multiply_add_there_is_no_peak() {
+        for isa in Isa::all().into_iter().filter(|isa| !isa.fused()) {
+            let mut device = super::super::HostDevice::with(isa, 1).unwrap();
+            assert!(matches!(device.program(&short(1)), Err(DeviceError::Unsupported(_))));
+        }
+    }
+
+    #[test]
+    fn a_last_bit_a_lost_iteration_and_two_exchanged_chains_are_found() {
+        if !Isa::best().fused() {
+            return;
+        }
+        let plan = short(2);
+        assert!(found(&plan, nothing, nothing).passed());
+        let flipped = found(&plan, nothing, |regions| words(regions, 0)[300] ^= 1);
+        assert_eq!((flipped.mismatches, flipped.first_bad), (1, Some(300)));
+        let swapped = found(&plan, nothing, |regions| words(regions, 0).swap(1, 2));
+        assert_eq!((swapped.mismatches, swapped.first_bad), (2, Some(1)));
+        let mut fewer = plan;
+        let Work::Kernel(work) = &mut fewer.work else { unreachable!() };
+        work.args[2] = Arg::U32(500);
+        assert_eq!(found(&fewer, nothing, nothing).mismatches, 384);
     }
 }

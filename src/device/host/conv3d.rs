@@ -138,6 +138,10 @@ impl Kernel for Convolve {
                     1 => row.runs::<S, 1>(simd),
                     2 => row.runs::<S, 2>(simd),
                     3 => row.runs::<S, 3>(simd),
+                    4 => row.runs::<S, 4>(simd),
+                    5 => row.runs::<S, 5>(simd),
+                    6 => row.runs::<S, 6>(simd),
+                    7 => row.runs::<S, 7>(simd),
                     _ => row.runs::<S, { HOST_CHANNEL_BLOCK as usize }>(simd),
                 }
             }
@@ -197,12 +201,14 @@ impl Row<'_> {
                     // before and after it are not read. Weights: `BLOCK` channels from the first.
                     unsafe {
                         let load = |offset: isize| simd.load(row.wrapping_offset(offset));
-                        let middle: [S::Vector; VECTORS] = std::array::from_fn(|v| {
-                            if NARROW { load_first(simd, row, self.width) } else { load((v * S::LANES) as isize) }
-                        });
-                        let left: [S::Vector; VECTORS] = std::array::from_fn(|v| {
-                            if LEFT && v == 0 { simd.shift_up(middle[0]) } else { load((v * S::LANES) as isize - 1) }
-                        });
+                        let middle: [S::Vector; VECTORS] =
+                            std::array::from_fn(|v| if NARROW { load_first(simd, row, self.width) } else { load((v * S::LANES) as isize) });
+                        let left: [S::Vector; VECTORS] =
+                            std::array::from_fn(
+                                |v| {
+                                    if LEFT && v == 0 { simd.shift_up(middle[0]) } else { load((v * S::LANES) as isize - 1) }
+                                },
+                            );
                         let right: [S::Vector; VECTORS] = std::array::from_fn(|v| {
                             if RIGHT && v == VECTORS - 1 { simd.shift_down(middle[v]) } else { load((v * S::LANES) as isize + 1) }
                         });
@@ -325,6 +331,91 @@ fn expect(shape: &ConvolutionShape, row: u64, input: &[f32], weights: &[f32], su
                 *sum += product;
                 *magnitude += product.abs();
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::isa::Isa;
+    use super::super::testing::*;
+    use super::*;
+    use crate::device::Program;
+    use crate::pattern::conv3d::reference;
+    use crate::pattern::{Plan, Work, data};
+
+    #[test]
+    fn every_width_is_verified_with_every_instruction_set() {
+        for width in 1..=36 {
+            verifies(&format!("conv3d/direct/f32/2x3@2x2x{width}"));
+            verifies(&format!("conv3d/depthwise/f32/3x3@2x3x{width}"));
+        }
+    }
+
+    #[test]
+    fn channels_that_no_block_divides_and_extents_of_one_are_verified() {
+        for channels_out in 1..=2 * HOST_CHANNEL_BLOCK + 1 {
+            verifies(&format!("conv3d/direct/f32/3x{channels_out}@3x2x19"));
+        }
+        for extent in ["1x1x1", "1x1x70", "1x5x1", "7x1x1", "1x4x33", "4x1x16", "3x3x100"] {
+            verifies(&format!("conv3d/direct/f32/1x16@{extent}"));
+            verifies(&format!("conv3d/direct/f32/16x1@{extent}"));
+            verifies(&format!("conv3d/depthwise/f32/5x5@{extent}"));
+        }
+    }
+
+    /// The case with two volumes instead of one.
+    fn two_volumes(id: &str) -> Plan {
+        let mut plan = plan(id, 2);
+        plan.buffers[0].bytes *= 2;
+        plan.buffers[1].bytes *= 2;
+        let Work::Kernel(work) = &mut plan.work else { unreachable!() };
+        work.args[3] = Arg::U64(2);
+        plan.check.args[3] = Arg::U64(2);
+        plan
+    }
+
+    #[test]
+    fn several_volumes_are_verified() {
+        for id in ["conv3d/direct/f32/3x9@2x3x17", "conv3d/depthwise/f32/3x3@2x3x17"] {
+            for isa in Isa::all() {
+                assert!(with_plan(isa, 2, &two_volumes(id), |program| program.verify().unwrap()).passed(), "{id} {}", isa.name());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_expected_is_what_the_pattern_says() {
+        for convolution in [Convolution::Direct, Convolution::Depthwise] {
+            let shape = ConvolutionShape { batch: 2, channels_in: 3, channels_out: 3, extent: [2, 3, 5], convolution };
+            let input: Vec<f32> = (0..shape.inputs()).map(|i| data::random_f32(1, i)).collect();
+            let weights: Vec<f32> = (0..shape.weights()).map(|i| data::random_f32(2, i)).collect();
+            let (mut sums, mut magnitudes) = ([0.0; 5], [0.0; 5]);
+            for row in 0..shape.outputs() / 5 {
+                expect(&shape, row, &input, &weights, &mut sums, &mut magnitudes);
+                for x in 0..5 {
+                    let (sum, magnitude) = reference(&shape, row * 5 + x, |i| input[i as usize], |i| weights[i as usize]);
+                    assert!((sums[x as usize] - sum).abs() < 1e-12 && (magnitudes[x as usize] - magnitude).abs() < 1e-12);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_output_is_found_at_its_index() {
+        for id in ["conv3d/direct/f32/3x9@4x5x17", "conv3d/depthwise/f32/9x9@4x5x17"] {
+            let plan = plan(id, 2);
+            let volume = 4 * 5 * 17;
+            assert!(found(&plan, nothing, nothing).passed(), "{id}");
+            let flipped = found(&plan, nothing, |regions| words(regions, 0)[1000] ^= 1 << 16);
+            assert_eq!((flipped.mismatches, flipped.first_bad), (1, Some(1000)), "{id}");
+            let tail = found(&plan, nothing, |regions| words(regions, 0)[9 * volume - 3..].fill(data::POISON));
+            assert_eq!((tail.mismatches, tail.first_bad), (3, Some(9 * volume as u64 - 3)), "{id}");
+            let swapped = found(&plan, nothing, |regions| {
+                let (one, two) = words(regions, 0).split_at_mut(volume);
+                one.swap_with_slice(&mut two[..volume]);
+            });
+            assert!(swapped.mismatches > volume as u64 && swapped.first_bad < Some(3), "{id}: {swapped:?}");
         }
     }
 }

@@ -57,7 +57,11 @@ impl Arena {
 
     fn grow(&mut self, needed: u64, room: u64) -> Result<(), DeviceError> {
         let refuse = |why: String| {
-            DeviceError::OutOfMemory(format!("{} MiB of main memory are needed and {} MiB are free{why}", needed.div_ceil(1 << 20), room >> 20))
+            DeviceError::OutOfMemory(format!(
+                "{} MiB of main memory are needed and {} MiB are free{why}",
+                needed.div_ceil(1 << 20),
+                room >> 20
+            ))
         };
         if needed > room {
             return Err(refuse(String::new()));
@@ -151,16 +155,13 @@ impl Word for f32 {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pattern::{Buffer, Launch, Work};
+    use crate::device::host::testing;
+    use crate::pattern::Buffer;
     use proptest::prelude::*;
 
     fn plan(lengths: &[u64]) -> Plan {
-        let launch = Launch { module: "", kernel: "", grid: 1, block: 1, args: Vec::new(), body: None };
-        Plan {
-            buffers: lengths.iter().map(|&bytes| Buffer::output(bytes)).collect(),
-            work: Work::Kernel(launch.clone()),
-            check: launch,
-        }
+        let buffers = lengths.iter().map(|&bytes| Buffer::output(bytes)).collect();
+        Plan { buffers, ..testing::plan("stream/copy/f32@64", 1) }
     }
 
     proptest! {

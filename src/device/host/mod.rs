@@ -311,3 +311,153 @@ impl Kernel for Fill {
         }
     }
 }
+
+#[cfg(test)]
+mod testing {
+    use super::*;
+    use crate::pattern::{self, CaseId};
+
+    /// The plan of a case for this many workers.
+    pub(super) fn plan(id: &str, workers: usize) -> Plan {
+        let facts = HostDevice::with(Isa::best(), workers).unwrap().facts().unwrap();
+        pattern::plan(&CaseId::new(id), &facts).unwrap().plan
+    }
+
+    /// What `with` makes of the plan when it is loaded.
+    pub(super) fn with_plan<R>(isa: Isa, workers: usize, plan: &Plan, with: impl FnOnce(&mut HostProgram) -> R) -> R {
+        let mut device = HostDevice::with(isa, workers).unwrap();
+        with(&mut device.program(plan).unwrap())
+    }
+
+    /// Every instruction set and several numbers of workers verify this case.
+    pub(super) fn verifies(id: &str) {
+        for workers in [1, 2, 3] {
+            let plan = plan(id, workers);
+            for isa in Isa::all() {
+                let verification = with_plan(isa, workers, &plan, |program| program.verify().unwrap());
+                assert!(verification.passed(), "{id} with {} on {workers} workers: {verification:?}", isa.name());
+            }
+        }
+    }
+
+    /// What the check finds after `tamper` has had the result, or the input before the work.
+    pub(super) fn found(plan: &Plan, before: impl FnOnce(&[Region]), after: impl FnOnce(&[Region])) -> Verification {
+        with_plan(Isa::best(), 2, plan, |program| {
+            before(&program.regions);
+            program.execute(1).unwrap();
+            after(&program.regions);
+            program.check()
+        })
+    }
+
+    /// All words of a buffer, while no task runs.
+    pub(super) fn words<'a>(regions: &[Region], buffer: usize) -> &'a mut [u32] {
+        let region = regions[buffer];
+        // SAFETY: tests have one slice at a time, and only while no task runs.
+        unsafe { region.slice_mut(0..region.words()) }
+    }
+
+    pub(super) fn nothing(_: &[Region]) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::*;
+    use super::*;
+
+    #[test]
+    fn the_facts_are_those_of_a_host() {
+        let facts = HostDevice::open().unwrap().facts().unwrap();
+        assert_eq!(facts.kind, DeviceKind::Host);
+        assert_eq!(facts.units, machine::cpus());
+        assert!(facts.free_bytes > 0);
+    }
+
+    #[test]
+    fn each_null_of_the_identity_has_a_reason() {
+        fn reasons(object: &serde_json::Value, path: &str) {
+            for (field, value) in object.as_object().unwrap() {
+                assert!(!value.is_null() || object["missing"][field].is_string(), "{path}{field}");
+                if value.is_object() && field != "missing" {
+                    reasons(value, &format!("{path}{field}."));
+                }
+            }
+        }
+        let identity = HostDevice::open().unwrap().identity().unwrap();
+        assert!(identity.card.starts_with("host-"));
+        reasons(&serde_json::to_value(identity).unwrap(), "");
+    }
+
+    #[test]
+    fn memory_kept_from_the_last_plan_counts_as_free() {
+        let mut device = HostDevice::with(Isa::best(), 1).unwrap();
+        let plan = plan("stream/write/f32@67108864", 1);
+        device.program(&plan).unwrap();
+        let ram = machine::memory().available_bytes;
+        // Other programs come and go: within half of what is held.
+        assert!(device.facts().unwrap().free_bytes > ram + (32 << 20));
+    }
+
+    #[test]
+    fn a_plan_that_the_host_has_no_kernel_for_is_unsupported() {
+        let mut device = HostDevice::with(Isa::best(), 1).unwrap();
+        let mut plan = plan("stream/copy/f32@64", 1);
+        let Work::Kernel(work) = &mut plan.work else { unreachable!() };
+        work.args.pop();
+        let error = device.program(&plan).err().unwrap();
+        assert_eq!(error, DeviceError::Unsupported("the host has no kernel 'stream_copy' in 'stream' with such arguments".into()));
+        plan.work = Work::Copy { from: 1, to: 0 };
+        assert!(matches!(device.program(&plan), Err(DeviceError::Unsupported(_))));
+    }
+
+    #[test]
+    fn a_plan_with_a_short_buffer_or_one_twice_fails() {
+        let mut device = HostDevice::with(Isa::best(), 1).unwrap();
+        let good = plan("stream/copy/f32@64", 1);
+        let mut short = good.clone();
+        short.buffers[1].bytes = 60;
+        assert_eq!(device.program(&short).err(), Some(DeviceError::Failed("buffer 1 holds 15 words and 16 are needed".into())));
+        let mut twice = good;
+        let Work::Kernel(work) = &mut twice.work else { unreachable!() };
+        work.args[1] = work.args[0];
+        assert!(matches!(device.program(&twice), Err(DeviceError::Failed(_))));
+    }
+
+    #[test]
+    fn a_plan_beyond_the_memory_is_refused_before_it_is_touched() {
+        let mut plan = plan("stream/copy/f32@64", 1);
+        plan.buffers[0].bytes = 1 << 50;
+        assert!(matches!(HostDevice::with(Isa::best(), 1).unwrap().program(&plan), Err(DeviceError::OutOfMemory(_))));
+    }
+
+    #[test]
+    fn a_variant_tells_how_the_case_was_written() {
+        for isa in Isa::all() {
+            let variant = |id| with_plan(isa, 2, &plan(id, 2), |program| program.variant());
+            let bulk = if isa.streams() { "non-temporal" } else { "plain" };
+            for (id, store) in [
+                ("stream/read/f32@64", None),
+                ("stream/copy/f32@64", Some(bulk)),
+                ("stride/read/64@64", None),
+                ("stride/copy/4@64", Some(bulk)),
+                ("stride/copy/64@64", Some("plain")),
+                ("conv3d/direct/f32/1x1@1x1x1", Some("plain")),
+            ] {
+                let variant = variant(id);
+                assert_eq!(variant["isa"], isa.name());
+                assert_eq!(variant["threads"], 2);
+                assert!(variant.contains_key("pages"));
+                assert_eq!(variant.get("store").and_then(|s| s.as_str()), store, "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn executions_take_time_that_adds_up() {
+        with_plan(Isa::best(), 2, &plan("stream/copy/f32@1048576", 2), |program| {
+            program.execute(1).unwrap();
+            let ten = program.execute(10).unwrap();
+            assert!(ten > 0.0 && ten < 10e9);
+        });
+    }
+}

@@ -427,3 +427,105 @@ impl Kernel for CheckTriad {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    const OPERATIONS: [&str; 4] = ["read", "write", "copy", "triad"];
+
+    #[test]
+    fn sizes_that_nothing_divides_are_verified_with_every_instruction_set() {
+        let whole = RUNS * RUN;
+        for n in [1, 3, 15, 16, 17, 31, 32, 33, 1023, 1024, 1025, 4097, whole - 1, whole, 3 * whole + 4117] {
+            for operation in OPERATIONS {
+                verifies(&format!("stream/{operation}/f32@{}", n * 4));
+            }
+        }
+    }
+
+    #[test]
+    fn outputs_that_begin_inside_a_line_are_written_and_nothing_beside_them() {
+        const GUARD: f32 = -7.0;
+        let b: Vec<f32> = (0..600).map(|i| i as f32).collect();
+        for isa in Isa::all() {
+            for offset in 0..LINE {
+                for n in [0, 1, 5, 16, 40, 301] {
+                    let mut output = vec![GUARD; 600];
+                    isa.run(Copy { output: &mut output[offset..offset + n], input: &b[3..3 + n] });
+                    assert_eq!(output[offset..offset + n], b[3..3 + n], "{}", isa.name());
+                    output[offset..offset + n].fill(GUARD);
+                    assert_eq!(output, [GUARD; 600], "{}", isa.name());
+                    isa.run(Triad { output: &mut output[offset..offset + n], b: &b[1..1 + n], c: &b[2..2 + n], scalar: 3.0 });
+                    assert!((0..n).all(|k| output[offset + k] == b[k + 1] + 3.0 * b[k + 2]), "{}", isa.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_ramp_is_right_where_indices_pass_32_bits() {
+        for isa in Isa::all() {
+            for first in [(1u64 << 31) - 64, (1 << 32) - 64, (1 << 40) - 32] {
+                let mut output = vec![0; 200];
+                let from = output.as_ptr().align_offset(64);
+                let output = &mut output[from..from + 150];
+                isa.run(Write { first, seed: 9, output });
+                let right = |k: usize| data::ramp_word(9, first + k as u64);
+                assert!((0..150).all(|k| output[k] == right(k)), "{} from {first}", isa.name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_sum_is_right_where_weights_pass_32_bits() {
+        let words: Vec<u32> = (0..211).map(|i| data::random_word(3, i)).collect();
+        for isa in Isa::all() {
+            for first in [0u64, (1 << 31) - 64, (1 << 32) - 64, (1 << 40) - 16] {
+                let expected = words.iter().zip(first..).fold(0, |sum: u64, (&word, i)| sum.wrapping_add(data::weighted(word, i)));
+                assert_eq!(isa.run(Read { first, words: &words }), expected, "{} from {first}", isa.name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_read_that_misses_or_exchanges_words_is_found_in_its_workers_sum() {
+        let plan = plan("stream/read/f32@40000", 2);
+        assert!(found(&plan, nothing, nothing).passed());
+        let swapped = found(&plan, |regions| words(regions, 0).swap(17, 18), nothing);
+        assert_eq!((swapped.mismatches, swapped.first_bad), (1, Some(0)));
+        let flipped = found(&plan, |regions| words(regions, 0)[9_999] ^= 1 << 31, nothing);
+        assert_eq!((flipped.mismatches, flipped.first_bad), (1, Some(1)));
+        let unwritten = found(&plan, nothing, |regions| words(regions, 1)[0] = data::POISON);
+        assert_eq!((unwritten.mismatches, unwritten.first_bad), (1, Some(0)));
+    }
+
+    #[test]
+    fn a_wrong_word_of_an_output_is_found_at_its_index() {
+        for operation in ["write", "copy", "triad"] {
+            let plan = plan(&format!("stream/{operation}/f32@40000"), 2);
+            assert!(found(&plan, nothing, nothing).passed());
+            let flipped = found(&plan, nothing, |regions| words(regions, 0)[7001] ^= 1 << 12);
+            assert_eq!((flipped.mismatches, flipped.first_bad), (1, Some(7001)), "{operation}");
+            let swapped = found(&plan, nothing, |regions| words(regions, 0).swap(4, 5));
+            assert_eq!((swapped.mismatches, swapped.first_bad), (2, Some(4)), "{operation}");
+            let tail = found(&plan, nothing, |regions| words(regions, 0)[9_990..].fill(data::POISON));
+            assert_eq!((tail.mismatches, tail.first_bad), (10, Some(9_990)), "{operation}");
+        }
+    }
+
+    #[test]
+    fn a_triad_may_round_twice_and_not_more() {
+        let plan = plan("stream/triad/f32@4000", 2);
+        let nudge = |by: f32| {
+            found(&plan, nothing, |regions| {
+                let word = &mut words(regions, 0)[100];
+                *word = (f32::from_bits(*word) + by).to_bits();
+            })
+        };
+        assert!(nudge(0.0).passed());
+        // |b| + |3 c| is 4 at most.
+        assert!(!nudge(1e-6).passed());
+    }
+}

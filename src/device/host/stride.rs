@@ -21,7 +21,6 @@ const AHEAD_WORDS: usize = 512;
 /// A walk over whole laps.
 #[derive(Debug, Clone, Copy)]
 struct Laps {
-    words: u64,
     /// Words between two accesses of one lap.
     stride: u64,
     /// Words by which each lap starts later than the one before.
@@ -37,12 +36,13 @@ impl Laps {
     fn new([words, accesses, stride, shift]: [u64; 4]) -> Result<Self, DeviceError> {
         let valid = stride.is_power_of_two() && shift.is_power_of_two() && words.is_multiple_of(stride.max(LINE));
         let lap = words.checked_div(stride).unwrap_or_default();
-        if !valid || lap == 0 || !accesses.is_multiple_of(lap) || accesses / lap > 1 && (accesses / lap).checked_mul(shift) != Some(stride) {
+        if !valid || lap == 0 || !accesses.is_multiple_of(lap) || accesses / lap > 1 && (accesses / lap).checked_mul(shift) != Some(stride)
+        {
             return Err(DeviceError::Failed(format!(
                 "the host walks whole laps of powers of two: {accesses} accesses over {words} words with stride {stride} and shift {shift} are none"
             )));
         }
-        Ok(Self { words, stride, shift, laps: accesses / lap, lap })
+        Ok(Self { stride, shift, laps: accesses / lap, lap })
     }
 
     /// The positions within each lap that are this worker's.
@@ -179,7 +179,8 @@ impl Kernel for Copy<'_> {
 /// The task that carries out a launch of this module.
 pub(super) fn kernel(launch: &Launch, loaded: &Loaded) -> Result<Timed, DeviceError> {
     let isa = loaded.isa;
-    let &[Arg::Buffer(first), Arg::Buffer(input), Arg::U64(words), Arg::U64(accesses), Arg::U64(stride), Arg::U64(shift)] = &launch.args[..]
+    let &[Arg::Buffer(first), Arg::Buffer(input), Arg::U64(words), Arg::U64(accesses), Arg::U64(stride), Arg::U64(shift)] =
+        &launch.args[..]
     else {
         return Err(loaded.unknown(launch));
     };
@@ -276,5 +277,125 @@ impl Kernel for CheckCopy {
         compare(part.start, unsafe { self.output.slice(part) }, |i, word: u32| {
             word == if i & between == 0 { data::random_word(self.seed, i) } else { data::POISON }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+    use crate::pattern::stride::Walk;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_stride_is_verified_with_every_instruction_set() {
+        for stride in [4u64, 8, 16, 32, 64, 128, 256, 1024, 4096, 65536] {
+            for strides in [1, 3, 7, 65] {
+                let bytes = stride.max(64) * strides;
+                for operation in ["read", "copy"] {
+                    verifies(&format!("stride/{operation}/{stride}@{bytes}"));
+                }
+            }
+        }
+    }
+
+    fn walk_and_laps(bytes: u64, stride: u64) -> (Walk, Laps) {
+        let walk = Walk::new(bytes, stride, 64);
+        (walk, Laps::new([bytes / 4, walk.accesses, walk.stride_words, walk.shift_words]).unwrap())
+    }
+
+    /// Records the words and indices of its visits.
+    struct Visits(Vec<(usize, usize)>);
+
+    impl Visit for Visits {
+        fn prefetch<S: Simd>(&self, _simd: S, _at: usize) {}
+        unsafe fn visit(&mut self, at: usize, nth: usize) {
+            self.0.push((at, nth));
+        }
+    }
+
+    struct OneLap {
+        words: usize,
+        stride: usize,
+        shift: usize,
+    }
+
+    impl Kernel for OneLap {
+        type Output = Vec<(usize, usize)>;
+        fn run<S: Simd>(self, simd: S) -> Self::Output {
+            let mut visits = Visits(Vec::new());
+            lap(simd, &mut visits, self.words, self.stride, self.shift);
+            visits.0
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_workers_together_make_the_accesses_of_the_walk(log_stride in 3u32..13, strides in 1u64..200, workers in 1usize..5) {
+            let stride = 1 << log_stride;
+            let (walk, laps) = walk_and_laps(stride.max(64) * strides, stride);
+            let mut made = Vec::new();
+            for worker in 0..workers {
+                let share = Share { worker, workers };
+                let part = laps.part(share);
+                for k in 0..laps.laps {
+                    let one = OneLap { words: (part.end - part.start) as usize, stride: laps.stride as usize, shift: (k * laps.shift) as usize };
+                    for (at, nth) in super::super::isa::Isa::best().run(one) {
+                        made.push((k * laps.lap + laps.positions(share).start + nth as u64, part.start + at as u64));
+                    }
+                }
+            }
+            made.sort_unstable();
+            let expected: Vec<_> = (0..walk.accesses).map(|i| (i, walk.word(i))).collect();
+            prop_assert_eq!(made, expected);
+        }
+    }
+
+    #[test]
+    fn a_buffer_of_more_than_32_bits_of_words_is_walked_to_its_end() {
+        for stride in [64, 256, 4096] {
+            let (walk, laps) = walk_and_laps((1 << 36) + 4096, stride);
+            let last = Share { worker: 6, workers: 7 };
+            assert_eq!(laps.part(last).end, (1 << 34) + 1024);
+            let (position, k) = (laps.positions(last).end - 1, laps.laps - 1);
+            let i = k * laps.lap + position;
+            assert_eq!(i, walk.accesses - 1);
+            assert_eq!(position * laps.stride + k * laps.shift, walk.word(i));
+        }
+    }
+
+    #[test]
+    fn a_walk_that_leaves_a_lap_unfinished_is_refused() {
+        assert!(Laps::new([64, 3, 16, 16]).is_err());
+        assert!(Laps::new([64, 4, 16, 16]).is_ok());
+        assert!(Laps::new([65, 4, 16, 16]).is_err());
+        assert!(Laps::new([64, 4, 0, 16]).is_err());
+        assert!(Laps::new([0, 0, 16, 16]).is_err());
+    }
+
+    #[test]
+    fn a_read_of_wrong_words_is_found() {
+        let plan = plan("stride/read/256@65536", 2);
+        assert!(found(&plan, nothing, nothing).passed());
+        // Accesses 0 and 1 of a lap, and word 0 of the upper half.
+        let swapped = found(&plan, |regions| words(regions, 1).swap(0, 64), nothing);
+        assert_eq!((swapped.mismatches, swapped.first_bad), (1, Some(0)));
+        let flipped = found(&plan, |regions| words(regions, 1)[8192] ^= 1, nothing);
+        assert_eq!((flipped.mismatches, flipped.first_bad), (1, Some(1)));
+        // A word that is not touched may hold anything.
+        assert!(found(&plan, |regions| words(regions, 1)[1] ^= 1, nothing).passed());
+    }
+
+    #[test]
+    fn a_copy_of_too_few_or_too_many_words_is_found() {
+        for (stride, touched) in [(32, 8), (256, 16)] {
+            let plan = plan(&format!("stride/copy/{stride}@65536"), 2);
+            assert!(found(&plan, nothing, nothing).passed());
+            let wrong = |word: usize, value: u32| found(&plan, nothing, move |regions| words(regions, 0)[word] = value);
+            assert_eq!(wrong(touched, data::POISON).first_bad, Some(touched as u64));
+            assert_eq!(wrong(touched + 1, data::random_word(0, 0)).first_bad, Some(touched as u64 + 1));
+            let swapped = found(&plan, nothing, |regions| words(regions, 0).swap(0, touched));
+            assert_eq!((swapped.mismatches, swapped.first_bad), (2, Some(0)));
+        }
     }
 }
