@@ -22,7 +22,7 @@ fn documents(criterion: &mut Criterion) {
     group.finish();
 
     let runs = [run];
-    criterion.bench_function("table", |b| b.iter(|| report::render(black_box(&runs), report::Format::Table)));
+    criterion.bench_function("table", |b| b.iter(|| report::render(black_box(&runs), report::Format::Table, None)));
     let mut group = criterion.benchmark_group("charts");
     group.sample_size(20);
     match tempfile::tempdir() {

@@ -5,7 +5,7 @@
 use criterion::measurement::{Measurement, ValueFormatter};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hbmark::device::{self, Selected, Selector};
-use hbmark::pattern::{Profile, plan, select};
+use hbmark::pattern::{Level, Profile, plan, select};
 
 /// Time on the device's clock, in nanoseconds.
 struct DeviceClock;
@@ -34,7 +34,7 @@ impl Measurement for DeviceClock {
     }
 }
 
-/// Microseconds, and 10^9 bytes a second.
+/// Microseconds, and 10^9 bytes or flops a second.
 struct DecimalBytes;
 
 impl ValueFormatter for DecimalBytes {
@@ -45,7 +45,7 @@ impl ValueFormatter for DecimalBytes {
     fn scale_throughputs(&self, _typical: f64, throughput: &Throughput, values: &mut [f64]) -> &'static str {
         let (amount, unit) = match throughput {
             Throughput::BytesDecimal(bytes) | Throughput::Bytes(bytes) => (*bytes, "GB/s"),
-            Throughput::Elements(n) => (*n, "Gelem/s"),
+            Throughput::Elements(flops) => (*flops, "GFLOP/s"),
             _ => (1, "G/s"),
         };
         values.iter_mut().for_each(|ns| *ns = amount as f64 / *ns);
@@ -75,10 +75,14 @@ fn bench_device(criterion: &mut Criterion<DeviceClock>, number: usize, one: Sele
     let mut device = device::open(one)?;
     let facts = device.facts()?;
     let mut group = criterion.benchmark_group(format!("device-{number}"));
-    for id in select(&[], Profile::Quick, facts.kind)? {
+    for id in select(&[], Profile::Quick, &facts)? {
         let case = plan(&id, &facts)?;
         let mut program = device.load(&case.plan)?;
-        group.throughput(Throughput::BytesDecimal(case.bytes.requested()));
+        // Bytes are beside the point where the data stay in registers.
+        group.throughput(match case.level {
+            Level::Cache => Throughput::Elements(case.flops),
+            _ => Throughput::BytesDecimal(case.bytes.requested()),
+        });
         let mut failure = None;
         group.bench_function(id.to_string(), |bencher| {
             bencher.iter_custom(|executions| {

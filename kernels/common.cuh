@@ -26,7 +26,7 @@ __device__ __forceinline__ u32 fold(u64 index) {
 }
 
 __device__ __forceinline__ u32 random_word(u32 seed, u64 index) {
-    return mix(fold(index) ^ seed);
+    return mix(fold(index) + mix(seed));
 }
 
 // In [-1, 1].
@@ -43,10 +43,12 @@ __device__ __forceinline__ u64 weighted(u32 word, u64 index) {
     return (u64)word * (u32)(2u * (u32)index + 1u);
 }
 
-// The lowest wrong index and how many results were wrong, over all blocks.
+// How many results were wrong and the lowest wrong index, over all blocks; and what
+// was expected of all results together less what they are, which must be 0.
 struct Status {
     u64 mismatches;
     u64 first_bad;
+    u64 balance;
 };
 
 __device__ __forceinline__ void report(Status *status, bool wrong, u64 index) {

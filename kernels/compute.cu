@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(256) compute_fma_f32(float *__restr
         x[k] = in[thread + k * threads];
     }
     BODY_BEGIN;
-    // 16 rounds an iteration: the loop's own instructions are then 1 in 64.
+    // 16 rounds an iteration, which divide the count: the loop's own instructions are 1 in 64.
 #pragma unroll 1
     for (u32 i = 0; i < iterations; i += 16) {
 #pragma unroll

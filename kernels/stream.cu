@@ -128,6 +128,15 @@ extern "C" __global__ void __launch_bounds__(256) check_stream_read(const u64 *s
     if (threadIdx.x == 0) {
         report(status, sums[blockIdx.x] != expected, blockIdx.x);
     }
+    // All sums together, against every word once in plain order: no tiles, no blocks.
+    u64 balance = 0;
+    for (u64 i = global_thread(); i < words; i += global_threads()) {
+        balance += weighted(random_word(seed, i), i);
+    }
+    if (threadIdx.x == 0) {
+        balance -= sums[blockIdx.x];
+    }
+    atomicAdd(&status->balance, balance);
 }
 
 extern "C" __global__ void check_stream_write(const u32 *dst, u64 words, u32 seed, Status *status) {

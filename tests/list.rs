@@ -3,16 +3,21 @@
 mod common;
 
 use common::{hbmark, text};
+use hbmark::pattern::{DeviceKind, Facts, Profile, plan, select};
 
 #[test]
-fn every_listed_case_of_the_host_can_be_selected() {
+fn every_listed_case_can_be_selected_and_planned() {
     let output = hbmark().args(["list", "cases", "--format", "json"]).output().expect("the program starts");
     let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(rows.len() > 20);
     for row in &rows {
         assert!(["quick", "standard", "full"].contains(&row["profile"].as_str().expect("a profile")));
-        let id = hbmark::pattern::CaseId::new(row["case"].as_str().expect("an id"));
-        assert!(hbmark::pattern::pattern_of(&id).is_some(), "{id}");
+        let kind = if row["device"] == "host" { DeviceKind::Host } else { DeviceKind::Cuda };
+        let facts = Facts { kind, cache_bytes: Some(32 << 20), free_bytes: 64 << 30, units: 2, threads_per_unit: 2048 };
+        let id = row["case"].as_str().expect("an id");
+        let selected = select(&[id.to_owned()], Profile::Quick, &facts).expect("a listed id can be selected");
+        assert_eq!(selected.iter().map(ToString::to_string).collect::<Vec<_>>(), [id]);
+        assert!(plan(&selected[0], &facts).is_ok(), "{id}");
     }
 }
 

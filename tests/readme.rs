@@ -14,7 +14,7 @@ fn current(readme: &str, root: &Path) -> String {
         text += &format!("{line}\n");
         let Some(file) = line.strip_prefix("<!-- table ").and_then(|rest| rest.strip_suffix(" -->")) else { continue };
         let run = record::load(&root.join(file)).unwrap_or_else(|error| panic!("{error}"));
-        let table = report::render(&[run], report::Format::Table).expect("a table");
+        let table = report::render(&[run], report::Format::Table, None).expect("a table");
         text += &format!("```\n{}\n```\n", table.trim_end());
         let end = lines.find(|line| *line == "<!-- end -->").expect("the table's end marker");
         text += &format!("{end}\n");

@@ -63,6 +63,23 @@ fn a_higher_schema_minor_with_unknown_fields_is_read() {
 }
 
 #[test]
+fn values_of_a_newer_minor_are_shown_as_unknown_and_not_drawn() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let run = folder.path().join("run.json");
+    let text = std::fs::read_to_string(recorded()).expect("the recorded run");
+    let newer = text.replace("\"verdict\": \"ok\"", "\"verdict\": \"cache_resident\"").replacen(
+        "\"status\": \"ok\"",
+        "\"status\": \"postponed\"",
+        1,
+    );
+    std::fs::write(&run, newer).expect("a file in the temporary folder");
+    let out = folder.path().join("report");
+    report(&run, &out).code(0).stderr(predicates::str::contains("left out"));
+    let summary = std::fs::read_to_string(out.join("summary.md")).expect("a summary");
+    assert!(summary.contains("| unknown"), "{summary}");
+}
+
+#[test]
 fn json_that_is_no_run_is_told_apart() {
     let (assert, _) = with(|_| "{\"rows\": []}".into());
     assert.code(2).stderr(predicates::str::contains("no hbmark run document"));

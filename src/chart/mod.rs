@@ -18,15 +18,13 @@ pub(crate) mod testing;
 mod theme;
 pub(crate) mod words;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use atomic_write_file::AtomicWriteFile;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use crate::pattern::DeviceKind;
-use crate::record::Run;
+use crate::record::{Run, write_whole};
 use rows::Group;
 
 /// What a chart is drawn on.
@@ -146,16 +144,6 @@ fn draw_each<C: Chart>(groups: &[(String, Group)], dir: &Path, drawn: &mut Drawn
         }
     }
     Ok(())
-}
-
-/// Replaces a file whole or not at all, making its folder if need be.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir)?;
-    }
-    let mut file = AtomicWriteFile::open(path)?;
-    file.write_all(bytes)?;
-    file.commit()
 }
 
 fn draw<C: Chart, DB: DrawingBackend>(chart: &C, layout: &page::Layout, root: &Area<DB>) -> Outcome<DB> {

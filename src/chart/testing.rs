@@ -228,7 +228,7 @@ fn stride_row(operation: &str, stride: u64, array: u64, compulsory_gbps: f64, am
         requested_read: requested,
         requested_write: if operation == "copy" { requested } else { 0 },
         compulsory: if operation == "copy" { 2 * array } else { array },
-        issued: requested,
+        issued: Some(requested),
         dram: None,
     };
     let mut row = row(&format!("stride/{operation}/{stride}"), Level::Dram, bytes, compulsory_gbps / amplification as f64);

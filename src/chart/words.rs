@@ -109,6 +109,7 @@ pub(crate) fn status(status: Status) -> &'static str {
         Status::Skipped => "skipped",
         Status::Error => "error",
         Status::Timeout => "timeout",
+        Status::Unknown => "unknown",
     }
 }
 
@@ -118,6 +119,7 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Ok => "ok",
         Verdict::Unverified => "unverified",
         Verdict::AbovePeak => "above_peak",
+        Verdict::Unknown => "unknown",
     }
 }
 
@@ -149,10 +151,14 @@ pub(crate) fn conditions(run: &Run) -> Vec<String> {
         DeviceKind::Cuda => {
             facts.extend(device.driver_version.as_deref().map(|v| format!("driver {}", shortened(v))));
             facts.extend(device.ecc.enabled.map(|on| format!("ECC {}", if on { "on" } else { "off" })));
+            // A whole card that is passed through to a virtual machine is still a whole card.
+            let whole = |how: &str| matches!(how, "none" | "pass-through");
             let sharing = [("MIG", &device.virtualization.mig_profile), ("vGPU", &device.virtualization.vgpu)];
-            facts.extend(sharing.iter().filter_map(|(what, profile)| {
-                profile.as_deref().filter(|profile| *profile != "none").map(|profile| format!("{what} {}", shortened(profile)))
-            }));
+            facts.extend(
+                sharing
+                    .iter()
+                    .filter_map(|(what, how)| how.as_deref().filter(|how| !whole(how)).map(|how| format!("{what} {}", shortened(how)))),
+            );
         }
         DeviceKind::Host => facts.push(format!("{} thread{}", device.units, if device.units == 1 { "" } else { "s" })),
     }

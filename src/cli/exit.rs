@@ -13,7 +13,7 @@ pub enum Exit {
     Done = 0,
     /// A fault of this program.
     Internal = 1,
-    /// Wrong usage or unreadable input.
+    /// Wrong usage, unreadable input, or output that cannot be written.
     Usage = 2,
     /// The device asked for is not usable here.
     Device = 3,
@@ -42,15 +42,16 @@ impl Exit {
         }
     }
 
-    /// The more important of two codes, when several devices were measured.
+    /// The more important of two codes, when several hold: what was found out about a
+    /// device outweighs that something could not be read or written.
     pub fn and(self, other: Self) -> Self {
         const ORDER: [Exit; 8] = [
             Exit::Interrupted,
             Exit::Internal,
-            Exit::Usage,
-            Exit::Device,
             Exit::WrongData,
             Exit::Implausible,
+            Exit::Device,
+            Exit::Usage,
             Exit::CaseFailed,
             Exit::Done,
         ];
@@ -117,10 +118,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_document_leads_to_the_code_of_its_gravest_row() {
+        let mut run = crate::chart::testing::h200();
+        assert_eq!(Exit::of(&run), Exit::Done);
+        run.measurements[0].status = Status::Error;
+        assert_eq!(Exit::of(&run), Exit::CaseFailed);
+        run.measurements[1].verdict = Some(Verdict::AbovePeak);
+        assert_eq!(Exit::of(&run), Exit::Implausible);
+        run.measurements[2].verdict = Some(Verdict::Unverified);
+        assert_eq!(Exit::of(&run), Exit::WrongData);
+    }
+
+    #[test]
     fn the_graver_of_two_codes_wins() {
         assert_eq!(Exit::Done.and(Exit::CaseFailed), Exit::CaseFailed);
         assert_eq!(Exit::CaseFailed.and(Exit::WrongData), Exit::WrongData);
         assert_eq!(Exit::WrongData.and(Exit::Interrupted), Exit::Interrupted);
         assert_eq!(Exit::Implausible.and(Exit::WrongData), Exit::WrongData);
+        assert_eq!(Exit::Usage.and(Exit::WrongData), Exit::WrongData);
     }
 }

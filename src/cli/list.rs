@@ -1,9 +1,11 @@
 //! `hbmark list`: what there is to measure, and on what.
 
-use super::{Exit, Failure, output::emit};
-use crate::device::{self, DeviceError, Selected, Selector};
+use super::output::{emit, note};
+use super::{Exit, Failure};
+use crate::device::cuda::{self, Summary};
+use crate::device::{self, DeviceError, Selected, Selector, machine};
 use crate::pattern::{DeviceKind, PATTERNS, Profile};
-use comfy_table::{Table, presets};
+use comfy_table::{Table, TableStyle};
 use serde_json::{Value, json};
 
 /// Arguments of `hbmark list`.
@@ -38,9 +40,9 @@ enum Format {
 
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let (header, rows) = match args.what {
-        What::Patterns => (vec!["pattern", "what it does"], patterns()),
+        What::Patterns => (vec!["pattern", "summary"], patterns()),
         What::Cases => (vec!["case", "device", "profile"], cases()),
-        What::Devices => (vec!["device", "name", "memory_gib", "uuid"], devices()?),
+        What::Devices => (vec!["device", "name", "memory_bytes", "uuid", "reason"], devices()?),
     };
     emit(&match args.format {
         Format::Table => table(&header, &rows),
@@ -49,61 +51,67 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn patterns() -> Vec<Vec<String>> {
-    PATTERNS.iter().map(|p| vec![p.name().to_owned(), p.summary().to_owned()]).collect()
+fn patterns() -> Vec<Vec<Value>> {
+    PATTERNS.iter().map(|p| vec![json!(p.name()), json!(p.summary())]).collect()
 }
 
-fn cases() -> Vec<Vec<String>> {
-    let mut rows: Vec<Vec<String>> = Vec::new();
+fn cases() -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
     for kind in [DeviceKind::Cuda, DeviceKind::Host] {
         for pattern in PATTERNS {
             for id in pattern.ids(Profile::Full, kind) {
                 // The smallest profile that measures it.
                 let profile = [Profile::Quick, Profile::Standard].into_iter().find(|&p| pattern.ids(p, kind).contains(&id));
-                rows.push(vec![id, kind.to_string(), profile.unwrap_or(Profile::Full).to_string()]);
+                rows.push(vec![json!(id), json!(kind), json!(profile.unwrap_or(Profile::Full))]);
             }
         }
     }
     rows
 }
 
-fn devices() -> Result<Vec<Vec<String>>, Failure> {
+/// Every device, also one that does not answer: with the reason.
+fn devices() -> Result<Vec<Vec<Value>>, Failure> {
     let mut selected = match device::list(&Selector::All) {
         Ok((found, _)) => found,
         // The host can be measured all the same, so this is a remark and no failure.
         Err(error @ DeviceError::Unusable(_)) => {
-            eprintln!("no CUDA device: {error}");
+            note(&format!("no CUDA device: {error}"));
             Vec::new()
         }
         Err(error) => return Err(error.into()),
     };
     selected.push(Selected::Host);
-    let mut rows = Vec::new();
-    for one in selected {
-        let identity = device::open(one)?.identity()?;
-        let name = match one {
-            Selected::Cuda(index) => index.to_string(),
-            Selected::Host => "host".into(),
-        };
-        let gib = format!("{:.1}", identity.memory.total_bytes as f64 / f64::from(1 << 30));
-        rows.push(vec![name, identity.name, gib, identity.uuid.unwrap_or_else(|| "-".into())]);
-    }
-    Ok(rows)
+    let row = |one| match one {
+        Selected::Cuda(index) => match cuda::summary(index) {
+            Ok(Summary { name, memory_bytes, uuid }) => vec![json!(index), json!(name), json!(memory_bytes), json!(uuid), Value::Null],
+            Err(error) => vec![json!(index), Value::Null, Value::Null, Value::Null, json!(error.to_string())],
+        },
+        Selected::Host => {
+            let host = machine::host();
+            vec![json!("host"), json!(host.cpu), json!(host.memory_bytes), Value::Null, Value::Null]
+        }
+    };
+    Ok(selected.into_iter().map(row).collect())
 }
 
-fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+fn table(header: &[&str], rows: &[Vec<Value>]) -> String {
+    let text = |value: &Value| match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
     let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    table.load_style(TableStyle::new());
     table.set_header(header.iter().copied());
-    table.add_rows(rows);
+    table.add_rows(rows.iter().map(|row| row.iter().map(text).collect::<Vec<_>>()));
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n") + "\n"
 }
 
-fn as_json(header: &[&str], rows: &[Vec<String>]) -> String {
+fn as_json(header: &[&str], rows: &[Vec<Value>]) -> String {
     let objects: Vec<Value> = rows
         .iter()
-        .map(|row| Value::Object(header.iter().zip(row).map(|(key, value)| (key.replace(' ', "_"), json!(value))).collect()))
+        .map(|row| Value::Object(header.iter().zip(row).map(|(key, value)| ((*key).to_owned(), value.clone())).collect()))
         .collect();
     format!("{:#}\n", Value::Array(objects))
 }

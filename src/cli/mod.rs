@@ -11,6 +11,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use self::output::note;
+
 pub use exit::{Exit, Failure};
 
 const ABOUT: &str = "Measures what the memory of a GPU, HBM or GDDR, really delivers, and how busy its compute units are meanwhile.";
@@ -18,13 +20,13 @@ const ABOUT: &str = "Measures what the memory of a GPU, HBM or GDDR, really deli
 const EXIT_CODES: &str = "Exit codes:
   0    done; what was measured is verified and plausible
   1    internal error
-  2    wrong usage or unreadable input
+  2    wrong usage, unreadable input, or output that cannot be written
   3    the device asked for is not usable here
   4    a verification failed: the device returned wrong data
   5    an implausible result, such as a bandwidth above the physical peak
   7    some case ended as error or timeout
   130  interrupted; the document is valid and holds what was finished
-When several hold: 130, then 4, 5, 7.";
+When several hold, the first of 130, 1, 4, 5, 3, 2, 7.";
 
 #[derive(Parser)]
 #[command(name = "hbmark", version, about = ABOUT, after_long_help = EXIT_CODES, arg_required_else_help = true)]
@@ -44,14 +46,25 @@ enum Command {
 }
 
 /// Reads the command line and does what it says.
+///
+/// A panic is a fault of this program: it is said in one line and ends in exit code 1.
 pub fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
+        let what = panic.payload_as_str().unwrap_or("no message");
+        note(&format!("internal error{place}: {what}; please report this"));
+    }));
+    std::panic::catch_unwind(command).unwrap_or(ExitCode::from(Exit::Internal as u8))
+}
+
+fn command() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
     };
     let exit = result.unwrap_or_else(|failure| {
-        eprintln!("error: {failure}");
+        note(&format!("error: {failure}"));
         failure.exit()
     });
     ExitCode::from(exit as u8)

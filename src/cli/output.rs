@@ -1,4 +1,5 @@
-//! Writing to standard output.
+//! Writing to the two streams of the program: data to standard output, remarks to
+//! standard error.
 
 use std::io::{ErrorKind, Write};
 
@@ -12,4 +13,14 @@ pub fn emit(text: &str) -> std::io::Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
+}
+
+/// Writes a remark to standard error. Nobody there to read it is no reason to stop.
+pub fn note(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Characters in a line of the terminal that standard output is, if it is one.
+pub fn width() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
 }

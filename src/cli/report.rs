@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Exit, Failure, output::emit};
+use super::output::{emit, note};
+use super::{Exit, Failure};
 use crate::{record, report};
 
 /// Arguments of `hbmark report`.
@@ -21,7 +22,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     let runs = args.runs.iter().map(|path| record::load(path)).collect::<Result<Vec<_>, _>>()?;
     let written = report::write(&runs, &args.output)?;
     for (chart, why) in &written.left_out {
-        eprintln!("left out: {chart}: {why}");
+        note(&format!("left out: {chart}: {why}"));
     }
     let mut text = String::new();
     for file in &written.files {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::exit::check_plans;
+use super::output::{emit, note, width};
 use super::progress::Progress;
-use super::{Exit, Failure, output::emit};
+use super::{Exit, Failure};
 use crate::device::{self, Device, Selected, Selector, machine};
 use crate::measure::{self, Plans, SessionError};
 use crate::pattern::{DeviceKind, Profile, select};
-use crate::record::{self, DOCUMENT_NAME, Missing, Peak, Peaks, Program, Provenance, Run};
+use crate::record::{self, DOCUMENT_NAME, Peaks, Program, Run, SaveError};
 use crate::report::{self, Format};
 
 /// Arguments of `hbmark run`.
@@ -60,7 +61,7 @@ struct Ready {
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let (selected, why) = device::list(args.device.as_ref().unwrap_or(&Selector::Default))?;
     if let Some(why) = why {
-        eprintln!("{why}");
+        note(&why);
     }
     let several = selected.len() > 1;
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -72,7 +73,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
             Ok(exit) => exit,
             // One device of several that cannot be measured does not keep the others from it.
             Err(failure) if several => {
-                eprintln!("error: {one}: {failure}");
+                note(&format!("error: {one}: {failure}"));
                 failure.exit()
             }
             Err(failure) => return Err(failure),
@@ -92,22 +93,21 @@ fn stop_on_interrupt(interrupted: &Arc<AtomicBool>) {
         if flag.swap(true, Ordering::SeqCst) {
             std::process::exit(Exit::Interrupted as i32);
         }
-        eprintln!("interrupted: ending after the current sample");
+        note("interrupted: ending after the current sample");
     };
     if let Err(error) = ctrlc::set_handler(handler) {
-        eprintln!("warning: Ctrl-C will end the program at once: {error}");
+        note(&format!("warning: Ctrl-C will end the program at once: {error}"));
     }
 }
 
 fn prepare(args: &Args, selected: Selected, several: bool) -> Result<Ready, Failure> {
     let device = device::open(selected)?;
     let facts = device.facts()?;
-    let ids = select(&args.patterns, args.profile, facts.kind)?;
+    let ids = select(&args.patterns, args.profile, &facts)?;
     let plans = Plans::new(&ids, &facts);
     check_plans(&plans)?;
     let identity = device.identity()?;
     let started_at = record::now();
-    let folder = folder(args, &identity, &started_at, several);
     let run = Run {
         schema_version: record::SCHEMA_VERSION.into(),
         suite_version: record::SUITE_VERSION.into(),
@@ -118,68 +118,45 @@ fn prepare(args: &Args, selected: Selected, several: bool) -> Result<Ready, Fail
         profile: args.profile,
         host: machine::host(),
         labels: args.label.iter().cloned().collect::<BTreeMap<_, _>>(),
-        peaks: peaks(&identity),
+        peaks: Peaks::theoretical(&identity),
         device: identity,
         measurements: Vec::new(),
     };
-    claim(&folder)?;
-    record::save(&run, &folder.join(DOCUMENT_NAME))?;
+    let folder = claim(args, &run, several)?;
     Ok(Ready { device, plans, run, folder })
 }
 
-fn folder(args: &Args, device: &record::Device, started_at: &str, several: bool) -> PathBuf {
-    let index = match device.index {
-        Some(index) if several => format!("-{index}"),
-        _ => String::new(),
-    };
-    match &args.output {
-        Some(chosen) if several => chosen.join(format!("{}{index}", device.card)),
-        Some(chosen) => chosen.clone(),
+/// Takes a folder by writing the document, without rows, into it; nothing measured is ever overwritten.
+fn claim(args: &Args, run: &Run, several: bool) -> Result<PathBuf, Failure> {
+    let index = run.device.index.map(|index| format!("-{index}")).unwrap_or_default();
+    let candidates: Vec<PathBuf> = match &args.output {
+        Some(chosen) if several => vec![chosen.join(format!("{}{index}", run.device.card))],
+        Some(chosen) => vec![chosen.clone()],
         None => {
-            let time: String = started_at.chars().filter(|c| *c != '-' && *c != ':').collect();
-            Path::new("hbmark-out").join(format!("{}{index}-{time}", device.card))
+            let time: String = run.started_at.chars().filter(|c| *c != '-' && *c != ':').collect();
+            let name = Path::new("hbmark-out").join(format!("{}-{time}", run.device.card));
+            // Several runs may start in one second, on the cards of one machine say.
+            let numbered = (2..100).map(|n| PathBuf::from(format!("{}-{n}", name.display())));
+            std::iter::once(name.clone()).chain(numbered).collect()
+        }
+    };
+    let mut taken = None;
+    for folder in candidates {
+        match record::create(run, &folder.join(DOCUMENT_NAME)) {
+            Ok(()) => return Ok(folder),
+            Err(error @ SaveError::Exists { .. }) => taken = Some(error),
+            Err(error) => return Err(Failure::Usage(format!("{error}; nothing was measured, choose another folder with -o"))),
         }
     }
-}
-
-/// Makes the folder, unless a run is in it already: nothing measured is overwritten.
-fn claim(folder: &Path) -> Result<(), Failure> {
-    if folder.join(DOCUMENT_NAME).exists() {
-        return Err(Failure::Usage(format!(
-            "{} holds a run already, which stays as it is; choose another folder with -o",
-            folder.display()
-        )));
-    }
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Failure::Usage(format!("cannot make the folder {}: {error}; nothing was measured, choose another with -o", folder.display()))
-    })
-}
-
-/// The theoretical peak: two transfers a clock over the whole bus.
-fn peaks(device: &record::Device) -> Peaks {
-    let mut peaks = Peaks::default();
-    match (device.memory.clock_mhz, device.memory.bus_width_bits) {
-        (Some(mhz), Some(bits)) => {
-            let gbps = 2.0 * mhz * f64::from(bits) / 8.0 / 1e3;
-            peaks.memory_gbps.push(Peak { value: gbps, provenance: Provenance::DeviceAttributes });
-        }
-        _ => {
-            let reason = match device.kind {
-                DeviceKind::Host => "the operating system does not tell the clock and width of the memory",
-                DeviceKind::Cuda => "the driver does not tell the clock and width of the memory",
-            };
-            peaks.missing = Missing::from([("memory_gbps".to_owned(), reason.to_owned())]);
-        }
-    }
-    peaks
+    Err(taken.map_or_else(|| Failure::Usage("no folder to write into was named".into()), Failure::Save))
 }
 
 fn measure_one(args: &Args, ready: Ready, interrupted: &AtomicBool) -> Result<Exit, Failure> {
     let Ready { mut device, plans, mut run, folder } = ready;
     let document = folder.join(DOCUMENT_NAME);
-    eprintln!("measuring {} ({} cases, profile {})", run.device.name, plans.len(), run.profile);
+    note(&format!("measuring {} ({} cases, profile {})", run.device.name, plans.len(), run.profile));
     if run.device.kind == DeviceKind::Host && cfg!(debug_assertions) {
-        eprintln!("warning: this is a debug build, whose host kernels are slow; use 'cargo run --release -- run'");
+        note("warning: this is a debug build, whose host kernels are slow; use 'cargo run --release -- run'");
     }
     let progress = Progress::new(plans.len());
     let outcome =
@@ -190,17 +167,32 @@ fn measure_one(args: &Args, ready: Ready, interrupted: &AtomicBool) -> Result<Ex
     let exit = match outcome {
         Ok(()) => Exit::of(&run),
         Err(SessionError::Interrupted(_)) => Exit::Interrupted,
-        Err(SessionError::Save(error)) => return Err(error.into()),
+        Err(SessionError::Save(error)) => {
+            note(&format!("error: {error}"));
+            Exit::of(&run).and(Failure::Save(error).exit())
+        }
     };
+    // What was found out about the device is not lost with a table that cannot be written.
+    Ok(match publish(args, run, &folder) {
+        Ok(()) => exit,
+        Err(failure) => {
+            note(&format!("error: {failure}"));
+            exit.and(failure.exit())
+        }
+    })
+}
+
+/// Prints the results and writes tables and charts beside the document.
+fn publish(args: &Args, run: Run, folder: &Path) -> Result<(), Failure> {
+    for row in run.measurements.iter().filter(|row| row.reason.is_some()) {
+        note(&format!("{}: {}", row.id, row.reason.as_deref().unwrap_or_default()));
+    }
     let runs = [run];
-    emit(&report::render(&runs, args.format)?)?;
-    let written = report::write(&runs, &folder)?;
-    eprintln!("document: {}", document.display());
+    emit(&report::render(&runs, args.format, width())?)?;
+    let written = report::write(&runs, folder)?;
+    note(&format!("document: {}", folder.join(DOCUMENT_NAME).display()));
     if let Some(charts) = written.files.iter().find(|file| file.extension().is_some_and(|e| e == "svg")).and_then(|file| file.parent()) {
-        eprintln!("charts:   {}", charts.display());
+        note(&format!("charts:   {}", charts.display()));
     }
-    for row in runs[0].measurements.iter().filter(|row| row.reason.is_some()) {
-        eprintln!("{}: {}", row.id, row.reason.as_deref().unwrap_or_default());
-    }
-    Ok(exit)
+    Ok(())
 }

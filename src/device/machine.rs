@@ -71,8 +71,8 @@ pub(super) fn memory() -> MainMemory {
     memory
 }
 
-/// What lies between this program and the hardware, but for what concerns a GPU.
-pub fn virtualization() -> Virtualization {
+/// What lies between this program and the hardware, given what the device knows of its own sharing.
+pub(super) fn virtualization(vgpu: Result<String, String>, mig_profile: Result<String, String>) -> Virtualization {
     let mut missing = Missing::new();
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let exists = |path: &str| std::path::Path::new(path).exists();
@@ -93,15 +93,12 @@ pub fn virtualization() -> Virtualization {
     } else {
         Err(format!("not looked for on {}", std::env::consts::OS))
     };
-    for field in ["vgpu", "mig_profile"] {
-        missing.insert(field.into(), "a host has none".into());
-    }
     Virtualization {
         virtual_machine: known(&mut missing, "virtual_machine", virtual_machine),
         container: known(&mut missing, "container", container),
         wsl: Some(is_wsl(&version)),
-        vgpu: None,
-        mig_profile: None,
+        vgpu: known(&mut missing, "vgpu", vgpu),
+        mig_profile: known(&mut missing, "mig_profile", mig_profile),
         missing,
     }
 }
@@ -241,7 +238,7 @@ mod tests {
     #[test]
     fn each_null_has_a_reason() {
         let host = serde_json::to_value(host()).unwrap();
-        let virtualization = serde_json::to_value(virtualization()).unwrap();
+        let virtualization = serde_json::to_value(virtualization(Ok("none".into()), Err("not asked".into()))).unwrap();
         for object in [host, virtualization] {
             for (field, value) in object.as_object().unwrap() {
                 assert!(!value.is_null() || object["missing"][field].is_string(), "{field}");

@@ -43,9 +43,12 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// From the two status words that a check adds to.
-    pub(crate) fn from_status([mismatches, first_bad]: [u64; 2]) -> Self {
-        Self { mismatches, first_bad: (mismatches > 0).then_some(first_bad) }
+    /// From the status words that a check adds to.
+    ///
+    /// The balance is what was expected of all results together less what they are,
+    /// modulo 2^64: it shows what no single comparison was answerable for.
+    pub(crate) fn from_status([mismatches, first_bad, balance]: [u64; 3]) -> Self {
+        Self { mismatches: mismatches.max(u64::from(balance != 0)), first_bad: (mismatches > 0).then_some(first_bad) }
     }
 
     /// Whether everything was right.
@@ -54,8 +57,8 @@ impl Verification {
     }
 }
 
-/// Status words before a check: nothing wrong, no index yet.
-pub(crate) const STATUS_START: [u64; 2] = [0, u64::MAX];
+/// Status words before a check: nothing wrong, no index yet, balanced.
+pub(crate) const STATUS_START: [u64; 3] = [0, u64::MAX, 0];
 
 /// A place where cases run.
 pub trait Device {

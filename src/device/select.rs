@@ -34,7 +34,7 @@ impl std::str::FromStr for Selector {
                     .filter(|name| strsim::jaro(&lower, name) > 0.6)
                     .map(|name| format!(": did you mean '{name}'?"))
                     .unwrap_or_default();
-                format!("'{text}' is no device{hint} Give an index such as 0, a UUID such as GPU-1b2c..., 'all' or 'host'")
+                format!("'{text}' is no device{hint}; give an index such as 0, a UUID such as GPU-1b2c..., 'all' or 'host'")
             }),
         }
     }
@@ -92,10 +92,10 @@ pub fn list(wish: &Selector) -> Result<(Vec<Selected>, Option<String>), DeviceEr
 fn by_uuid(wanted: &str, count: u32) -> Result<Selected, DeviceError> {
     let mut uuids = Vec::new();
     for index in 0..count {
-        uuids.push(CudaDevice::open(index)?.uuid()?);
+        uuids.push(cuda::summary(index)?.uuid);
     }
     let lower = wanted.to_ascii_lowercase();
-    // A slice's UUID differs from its card's in the prefix alone.
+    // People copy UUIDs with and without the prefix of a slice.
     let bare = |uuid: &str| uuid.to_ascii_lowercase().split_once('-').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
     let matching: Vec<u32> = (0..count).filter(|&i| bare(&uuids[i as usize]).starts_with(&bare(&lower))).collect();
     match matching[..] {

@@ -65,8 +65,8 @@ pub struct Bytes {
     pub requested_write: u64,
     /// The unique sectors that must cross the memory bus once.
     pub compulsory: u64,
-    /// What the kernel's load and store instructions ask for.
-    pub issued: u64,
+    /// What the kernel's load and store instructions ask for; none where nobody counts them.
+    pub issued: Option<u64>,
     /// What hardware counters saw; none until imported.
     pub dram: Option<u64>,
 }
@@ -80,7 +80,7 @@ impl Bytes {
     /// A contiguous pass: what is requested is what is issued and what must move.
     pub fn contiguous(read: u64, write: u64) -> Self {
         let total = read.saturating_add(write);
-        Self { requested_read: read, requested_write: write, compulsory: total, issued: total, dram: None }
+        Self { requested_read: read, requested_write: write, compulsory: total, issued: Some(total), dram: None }
     }
 }
 

@@ -39,7 +39,6 @@ impl Pattern for CopyEngine {
         let array = sizing.bytes_each;
         let mut parameters = Parameters::new();
         parameters.insert("array_bytes".into(), json!(array));
-        parameters.insert("cache_share".into(), json!(facts.cache_bytes.map(|c| c as f64 / array as f64)));
         Ok(Case {
             id: id.clone(),
             level: Level::of(array * 2, facts.cache_bytes),

@@ -26,13 +26,14 @@ const fn fold(index: u64) -> u32 {
     (index as u32) ^ ((index >> 32) as u32).wrapping_mul(0x9E37_79B9)
 }
 
-/// Incompressible data: word `index` of the sequence `seed`.
+/// Random data: word `index` of the sequence `seed`. The seed is mixed and added, so
+/// that two sequences are not each other's words in another order.
 #[inline(always)]
 pub const fn random_word(seed: u32, index: u64) -> u32 {
-    mix(fold(index) ^ seed)
+    mix(fold(index).wrapping_add(mix(seed)))
 }
 
-/// Incompressible single-precision data in [-1, 1).
+/// Random single-precision data in [-1, 1].
 #[inline(always)]
 pub const fn random_f32(seed: u32, index: u64) -> f32 {
     (random_word(seed, index) as i32) as f32 * (1.0 / 2_147_483_648.0)
@@ -71,6 +72,13 @@ mod tests {
             let x = random_f32(7, index);
             assert!((-1.0..=1.0).contains(&x), "{x} at {index}");
         }
+    }
+
+    #[test]
+    fn two_seeds_share_no_words_at_nearby_positions() {
+        let b: std::collections::HashSet<u32> = (0..4096).map(|i| random_word(0x5EED_000B, i)).collect();
+        let common = (0..4096).filter(|&i| b.contains(&random_word(0x5EED_000C, i))).count();
+        assert!(common < 10, "{common} of 4096 words are the same");
     }
 
     #[test]

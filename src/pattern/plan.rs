@@ -55,8 +55,8 @@ pub enum Arg {
     U32(u32),
     /// A single-precision number.
     F32(f32),
-    /// The address of the two 64-bit words that a check adds to: how many results
-    /// were wrong, and the lowest wrong index.
+    /// The address of the three 64-bit words that a check adds to: how many results
+    /// were wrong, the lowest wrong index, and the balance of all results.
     Status,
 }
 
@@ -71,21 +71,24 @@ pub struct Body {
 }
 
 /// A kernel by name, with its geometry.
+///
+/// Only this crate makes launches and plans: a device trusts that the arguments fit
+/// the kernel and that sizes fit the buffers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {
     /// The module that holds it: a file of `kernels/` on CUDA.
-    pub module: &'static str,
+    pub(crate) module: &'static str,
     /// The entry's name.
-    pub kernel: &'static str,
+    pub(crate) kernel: &'static str,
     /// Blocks; ignored by the host device, which runs one share on each worker.
-    pub grid: u32,
+    pub(crate) grid: u32,
     /// Threads in a block; ignored by the host device.
-    pub block: u32,
+    pub(crate) block: u32,
     /// Arguments in the kernel's order.
-    pub args: Vec<Arg>,
+    pub(crate) args: Vec<Arg>,
     /// What its hot body loads and stores; none for kernels that are not timed, and
     /// on the host device, whose kernels are not PTX.
-    pub body: Option<Body>,
+    pub(crate) body: Option<Body>,
 }
 
 /// The timed part of a case.
@@ -106,11 +109,11 @@ pub enum Work {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Buffers, named by index in [`Arg::Buffer`].
-    pub buffers: Vec<Buffer>,
+    pub(crate) buffers: Vec<Buffer>,
     /// What is timed.
-    pub work: Work,
+    pub(crate) work: Work,
     /// What compares the outputs with their expected values afterwards.
-    pub check: Launch,
+    pub(crate) check: Launch,
 }
 
 impl Plan {

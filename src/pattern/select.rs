@@ -1,6 +1,6 @@
 //! From the names on the command line to the ids that a run measures.
 
-use super::{CaseId, DeviceKind, PATTERNS, Profile, pattern_of};
+use super::{CaseId, DeviceKind, Facts, PATTERNS, PlanError, Profile, pattern_of};
 
 /// Why the wanted names give no cases.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,20 +24,20 @@ pub enum SelectError {
 }
 
 /// The cases that `names` (patterns, beginnings of ids, or ids with a size) select
-/// on a device of this kind; without names, all of the profile.
+/// on this device; without names, all of the profile.
 ///
 /// A name selects from the profile first and from the whole suite when the
 /// profile has none of it, so an exact id always works. The order is the suite's.
 ///
 /// # Errors
 /// When a name matches nothing, with the nearest name.
-pub fn select(names: &[String], profile: Profile, kind: DeviceKind) -> Result<Vec<CaseId>, SelectError> {
+pub fn select(names: &[String], profile: Profile, facts: &Facts) -> Result<Vec<CaseId>, SelectError> {
     if names.is_empty() {
-        return Ok(ids(profile, kind).iter().map(|id| CaseId::new(id)).collect());
+        return Ok(ids(profile, facts.kind).iter().map(|id| CaseId::new(id)).collect());
     }
     let mut chosen: Vec<CaseId> = Vec::new();
     for name in names {
-        for id in matching(name, profile, kind)? {
+        for id in matching(name, profile, facts)? {
             if !chosen.contains(&id) {
                 chosen.push(id);
             }
@@ -48,7 +48,8 @@ pub fn select(names: &[String], profile: Profile, kind: DeviceKind) -> Result<Ve
     Ok(chosen)
 }
 
-fn matching(name: &str, profile: Profile, kind: DeviceKind) -> Result<Vec<CaseId>, SelectError> {
+fn matching(name: &str, profile: Profile, facts: &Facts) -> Result<Vec<CaseId>, SelectError> {
+    let kind = facts.kind;
     let wanted = CaseId::new(name.trim_end_matches('/'));
     let within = |profile, kind| -> Vec<CaseId> {
         ids(profile, kind)
@@ -71,19 +72,14 @@ fn matching(name: &str, profile: Profile, kind: DeviceKind) -> Result<Vec<CaseId
         return Err(SelectError::NotHere { name: name.to_owned(), kind });
     }
     // A stride or a channel count outside the sweeps is still a case of its pattern.
-    if let Some(pattern) = pattern_of(&wanted)
-        && same_form(pattern.ids(Profile::Full, kind), &wanted)
-    {
-        return Ok(vec![wanted]);
+    match pattern_of(&wanted).map(|pattern| pattern.case(&wanted, facts)) {
+        Some(Err(PlanError::Unsupported(_))) => Err(SelectError::NotHere { name: name.to_owned(), kind }),
+        Some(Err(PlanError::Unknown(_))) | None => {
+            Err(SelectError::Unknown { name: name.to_owned(), nearest: nearest(wanted.name(), kind) })
+        }
+        // Whatever else is wrong with it is said when it is planned.
+        Some(_) => Ok(vec![wanted]),
     }
-    Err(SelectError::Unknown { name: name.to_owned(), nearest: nearest(wanted.name(), kind) })
-}
-
-/// Whether an id of the list differs from `wanted` in its last part alone, and in numbers there.
-fn same_form(ids: Vec<String>, wanted: &CaseId) -> bool {
-    let digits_only = |part: &str| part.starts_with(|c: char| c.is_ascii_digit()) && part.chars().all(|c| c.is_ascii_digit() || c == 'x');
-    let Some((stem, last)) = wanted.name().rsplit_once('/') else { return false };
-    digits_only(last) && ids.iter().any(|id| id.rsplit_once('/').is_some_and(|(s, l)| s == stem && digits_only(l)))
 }
 
 fn ids(profile: Profile, kind: DeviceKind) -> Vec<String> {
@@ -107,7 +103,8 @@ mod tests {
 
     fn chosen(names: &[&str], profile: Profile, kind: DeviceKind) -> Result<Vec<String>, SelectError> {
         let names: Vec<String> = names.iter().map(|n| n.to_string()).collect();
-        Ok(select(&names, profile, kind)?.iter().map(CaseId::to_string).collect())
+        let facts = Facts { kind, cache_bytes: Some(32 << 20), free_bytes: 64 << 30, units: 2, threads_per_unit: 2048 };
+        Ok(select(&names, profile, &facts)?.iter().map(CaseId::to_string).collect())
     }
 
     #[test]
@@ -144,7 +141,9 @@ mod tests {
 
     #[test]
     fn a_case_of_another_device_is_told_apart_from_an_unknown_one() {
-        assert!(matches!(chosen(&["copy_engine/d2d"], Profile::Quick, DeviceKind::Host), Err(SelectError::NotHere { .. })));
+        for (name, kind) in [("copy_engine/d2d", DeviceKind::Host), ("stride", DeviceKind::Cuda), ("stride/read/4096", DeviceKind::Cuda)] {
+            assert!(matches!(chosen(&[name], Profile::Quick, kind), Err(SelectError::NotHere { .. })), "{name}");
+        }
     }
 
     #[test]

@@ -42,7 +42,8 @@ pub struct Sizing {
 /// [`PlanError::TooLarge`] when the free memory does not hold the least useful size.
 pub fn default_size(facts: &Facts, arrays: u64) -> Result<Sizing, PlanError> {
     let mut notes = Vec::new();
-    let bytes_each = match facts.kind {
+    // What each array should have, and what it can have.
+    let (wanted, room) = match facts.kind {
         DeviceKind::Cuda => {
             let cache = facts.cache_bytes.unwrap_or_else(|| {
                 notes.push(format!("L2 size unknown: {} MiB assumed", CUDA_CACHE_ASSUMED / MIB));
@@ -53,38 +54,33 @@ pub fn default_size(facts: &Facts, arrays: u64) -> Result<Sizing, PlanError> {
             if room < least {
                 return Err(too_little(facts.free_bytes, least * arrays * 10 / 6));
             }
-            (cache * CUDA_CACHE_MULTIPLE).min(room)
+            (cache * CUDA_CACHE_MULTIPLE, room)
         }
         DeviceKind::Host => {
             let room = (facts.free_bytes / 4).min(HOST_TOTAL_MAX);
             if room < HOST_TOTAL_MIN {
                 return Err(too_little(facts.free_bytes, HOST_TOTAL_MIN * 4));
             }
-            let total = match facts.cache_bytes {
-                Some(cache) => {
-                    let wanted = cache.saturating_mul(HOST_CACHE_MULTIPLE).max(HOST_TOTAL_MIN);
-                    if wanted > room {
-                        notes.push(format!(
-                            "buffers capped at {} MiB beside a last-level cache of {} MiB: up to {:.0} % of the accesses may have been served from it",
-                            room / MIB,
-                            cache / MIB,
-                            (cache as f64 / room as f64 * 100.0).min(100.0)
-                        ));
-                    }
-                    wanted.min(room)
-                }
-                None => {
-                    notes.push(format!(
-                        "last-level cache unknown: buffers of {} MiB together may have been served from it in part",
-                        room / MIB
-                    ));
-                    room
-                }
-            };
-            total / arrays
+            let wanted = facts.cache_bytes.map_or(room, |cache| cache.saturating_mul(HOST_CACHE_MULTIPLE).max(HOST_TOTAL_MIN));
+            match facts.cache_bytes {
+                None => notes.push(format!(
+                    "last-level cache unknown: buffers of {} MiB together may have been served from it in part",
+                    room / MIB
+                )),
+                Some(cache) if wanted > room => notes.push(format!(
+                    "buffers capped at {} MiB beside a last-level cache of {} MiB: up to {:.0} % of the accesses may have been served from it",
+                    room / MIB,
+                    cache / MIB,
+                    (cache as f64 / room as f64 * 100.0).min(100.0)
+                )),
+                Some(_) => {}
+            }
+            (wanted.div_ceil(arrays), room / arrays)
         }
     };
-    Ok(Sizing { bytes_each: bytes_each / GRANULE * GRANULE, notes })
+    // Rounded up, so that the arrays together are no less than the multiple of the cache.
+    let bytes_each = wanted.checked_next_multiple_of(GRANULE).unwrap_or(u64::MAX).min(room / GRANULE * GRANULE);
+    Ok(Sizing { bytes_each, notes })
 }
 
 /// The length of each of `arrays` buffers: the id's own size, or the default.
@@ -159,6 +155,16 @@ mod tests {
         let s = default_size(&host(Some(32 * MIB), 64 << 30), 2).unwrap();
         assert_eq!(s.bytes_each, 64 * MIB);
         assert!(s.notes.is_empty());
+    }
+
+    #[test]
+    fn uncapped_host_buffers_are_never_less_than_the_multiple_of_the_cache() {
+        for cache_mib in [1, 3, 7, 32, 33, 105, 480] {
+            for arrays in 1..=3 {
+                let s = default_size(&host(Some(cache_mib * MIB), 64 << 30), arrays).unwrap();
+                assert!(s.notes.is_empty() && s.bytes_each * arrays >= 4 * cache_mib * MIB, "{cache_mib} MiB, {arrays} arrays");
+            }
+        }
     }
 
     #[test]

@@ -83,9 +83,10 @@ impl Pattern for Stride {
             return Err(PlanError::Unsupported("stride has no CUDA kernel in this version".into()));
         }
         if !stride.is_power_of_two() || stride < ELEMENT_BYTES {
+            let next = stride.checked_next_power_of_two().map(|next| format!("; {} would be", next.max(ELEMENT_BYTES)));
             return Err(PlanError::Invalid(format!(
-                "'{id}': a stride is a power of two of at least {ELEMENT_BYTES} bytes; {} would be",
-                stride.next_power_of_two().max(ELEMENT_BYTES)
+                "'{id}': a stride is a power of two of at least {ELEMENT_BYTES} bytes{}",
+                next.unwrap_or_default()
             )));
         }
         let sector = facts.kind.sector_bytes();
@@ -113,7 +114,7 @@ impl Pattern for Stride {
                 requested_read: requested,
                 requested_write: if copies { requested } else { 0 },
                 compulsory: array * directions,
-                issued: requested * directions,
+                issued: Some(requested * directions),
                 dram: None,
             },
             flops: 0,
@@ -181,7 +182,9 @@ mod tests {
     fn a_stride_that_is_no_power_of_two_is_refused_with_the_next_one() {
         let e = Stride.case(&CaseId::new("stride/read/48"), &facts()).unwrap_err().to_string();
         assert!(e.contains("64 would be"), "{e}");
-        assert!(Stride.case(&CaseId::new("stride/read/0"), &facts()).is_err());
+        for stride in ["0", "1", "3", "18446744073709551615", "9223372036854775808"] {
+            assert!(Stride.case(&CaseId::new(&format!("stride/read/{stride}")), &facts()).is_err(), "{stride}");
+        }
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Device, Measurement, Missing};
-use crate::pattern::Profile;
+use crate::pattern::{DeviceKind, Profile};
 
 /// All measurements of one device, with its environment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,7 +23,6 @@ pub struct Run {
     /// Whether every planned case was measured; false while under way and after an interruption.
     pub complete: bool,
     /// How much was to be measured.
-    #[serde(with = "profile_name")]
     pub profile: Profile,
     /// The machine.
     pub host: Host,
@@ -89,6 +88,9 @@ pub enum Provenance {
     DeviceAttributes,
     /// Measured in this run.
     Measured,
+    /// Something that a newer program knows.
+    #[serde(other)]
+    Unknown,
 }
 
 /// One upper bound.
@@ -112,6 +114,25 @@ pub struct Peaks {
 }
 
 impl Peaks {
+    /// What is known before anything is measured: two transfers a memory clock over the whole bus.
+    pub fn theoretical(device: &Device) -> Self {
+        let mut peaks = Self::default();
+        match (device.memory.clock_mhz, device.memory.bus_width_bits) {
+            (Some(mhz), Some(bits)) => {
+                let gbps = 2.0 * mhz * f64::from(bits) / 8.0 / 1e3;
+                peaks.memory_gbps.push(Peak { value: gbps, provenance: Provenance::DeviceAttributes });
+            }
+            _ => {
+                let who = match device.kind {
+                    DeviceKind::Host => "operating system",
+                    DeviceKind::Cuda => "driver",
+                };
+                peaks.missing.insert("memory_gbps".into(), format!("the {who} does not tell the clock and width of the memory"));
+            }
+        }
+        peaks
+    }
+
     /// The theoretical memory peak that `fraction_of_peak` refers to, 10^9 B/s.
     pub fn memory_theoretical_gbps(&self) -> Option<f64> {
         self.memory_gbps.iter().find(|p| p.provenance == Provenance::DeviceAttributes).map(|p| p.value)
@@ -120,20 +141,5 @@ impl Peaks {
     /// The best measured peak of a pipe, 10^9 flops/s.
     pub fn compute_measured_gflops(&self, pipe: &str) -> Option<f64> {
         self.compute_gflops.get(pipe)?.iter().filter(|p| p.provenance == Provenance::Measured).map(|p| p.value).max_by(f64::total_cmp)
-    }
-}
-
-mod profile_name {
-    use super::Profile;
-    use clap::ValueEnum;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub fn serialize<S: Serializer>(profile: &Profile, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(profile)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Profile, D::Error> {
-        let name = String::deserialize(d)?;
-        Profile::from_str(&name, false).map_err(D::Error::custom)
     }
 }

@@ -20,6 +20,9 @@ pub enum Status {
     Error,
     /// It did not end in time.
     Timeout,
+    /// Something that a newer program knows.
+    #[serde(other)]
+    Unknown,
 }
 
 /// What to think of a row's figures.
@@ -32,6 +35,9 @@ pub enum Verdict {
     Unverified,
     /// More bytes a second than the memory bus can carry.
     AbovePeak,
+    /// Something that a newer program knows.
+    #[serde(other)]
+    Unknown,
 }
 
 /// The times of one execution over all samples, in nanoseconds.
@@ -74,6 +80,8 @@ pub struct Measurement {
     pub status: Status,
     /// Why there are none.
     pub reason: Option<String>,
+    /// Size of the last cache over that of all buffers: the share of the traffic that it may have served.
+    pub cache_fraction: Option<f64>,
     /// What a reader must know beside the figures.
     pub notes: Vec<String>,
     /// Bytes of one execution.
@@ -110,7 +118,7 @@ pub struct Measurement {
     pub verdict: Option<Verdict>,
     /// The time that the case took on the wall: preparation, warm-up, samples and verification.
     pub wall_s: Option<f64>,
-    /// Why fields above are null.
+    /// Why fields above are null, in rows whose status is `ok`; in others `reason` is why.
     pub missing: Missing,
 }
 
@@ -125,6 +133,7 @@ impl Measurement {
             variant: Map::new(),
             status,
             reason: Some(reason),
+            cache_fraction: None,
             notes: Vec::new(),
             bytes: None,
             flops: None,

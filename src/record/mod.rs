@@ -9,7 +9,8 @@ mod version;
 pub use device::{Device, Ecc, Memory, Pcie, RemappedRows, Virtualization};
 pub use document::{Host, Peak, Peaks, Program, Provenance, Run};
 pub use measurement::{Measurement, Status, Time, Verdict};
-pub use store::{DOCUMENT_NAME, LoadError, SaveError, find, load, save};
+pub(crate) use store::write_whole;
+pub use store::{DOCUMENT_NAME, LoadError, SaveError, create, find, load, save};
 pub use version::{SCHEMA_VERSION, SUITE_VERSION};
 
 /// Why optional fields of an object hold null: field name to reason.

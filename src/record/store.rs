@@ -1,6 +1,6 @@
 //! Saving and loading documents.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use atomic_write_file::AtomicWriteFile;
@@ -13,10 +13,21 @@ pub const DOCUMENT_NAME: &str = "run.json";
 
 /// Why a document could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {path}: {source}; the document there, if any, is unchanged")]
-pub struct SaveError {
-    path: PathBuf,
-    source: std::io::Error,
+pub enum SaveError {
+    /// The folder cannot be written, or the disk is full.
+    #[error("cannot write {}: {source}; what was there before, if anything, is unchanged", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A document has this name already.
+    #[error("{} is there already and stays as it is; choose another folder", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 /// Why a document could not be read.
@@ -64,19 +75,54 @@ pub enum LoadError {
     },
 }
 
-/// Writes a document whole or not at all: into a temporary file that then takes
-/// the name, so that a reader never sees half of it.
+/// Replaces a file whole or not at all, making its folder if need be: a reader never
+/// sees half of it.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut file = AtomicWriteFile::open(path)?;
+    file.write_all(bytes)?;
+    file.commit()
+}
+
+fn text(run: &Run) -> std::io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(run)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Writes a new document, making its folder. Of two programs that choose the same name, one succeeds.
+///
+/// # Errors
+/// When a document has the name already, or the folder cannot be made or written.
+pub fn create(run: &Run, path: &Path) -> Result<(), SaveError> {
+    let write = || -> std::io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder)?;
+        let mut builder = tempfile::Builder::new();
+        // As readable as any other new file, not for its owner alone.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.tempfile_in(folder)?;
+        file.write_all(&text(run)?)?;
+        file.persist_noclobber(path)?;
+        Ok(())
+    };
+    write().map_err(|source| match source.kind() {
+        // The folder itself may be in the way too: a file of its name.
+        ErrorKind::AlreadyExists if path.exists() => SaveError::Exists { path: path.to_owned() },
+        _ => SaveError::Unwritable { path: path.to_owned(), source },
+    })
+}
+
+/// Replaces a document whole or not at all.
 ///
 /// # Errors
 /// When the folder cannot be written or the disk is full.
 pub fn save(run: &Run, path: &Path) -> Result<(), SaveError> {
-    let write = || -> std::io::Result<()> {
-        let mut file = AtomicWriteFile::open(path)?;
-        serde_json::to_writer_pretty(&mut file, run)?;
-        file.write_all(b"\n")?;
-        file.commit()
-    };
-    write().map_err(|source| SaveError { path: path.to_owned(), source })
+    let write = || write_whole(path, &text(run)?);
+    write().map_err(|source| SaveError::Unwritable { path: path.to_owned(), source })
 }
 
 /// The document that `path` names: the file itself, or the one in that folder.

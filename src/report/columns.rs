@@ -130,6 +130,7 @@ fn verdict(row: &Measurement, footnotes: &mut Footnotes) -> String {
         Some(Verdict::AbovePeak) => {
             marks.push(footnotes.mark("more bytes a second than the memory bus can carry: the figures cannot be right"));
         }
+        Some(Verdict::Unknown) => marks.push(footnotes.mark("a newer version of the program judged this row: ask that one")),
         Some(Verdict::Ok) | None => {}
     }
     marks.extend(row.notes.iter().map(|note| footnotes.mark(note)));

@@ -48,7 +48,7 @@ const COLUMNS: &[Column] = &[
     ("requested_read_bytes", |_, row| shown(row.bytes.map(|bytes| bytes.requested_read))),
     ("requested_write_bytes", |_, row| shown(row.bytes.map(|bytes| bytes.requested_write))),
     ("compulsory_bytes", |_, row| shown(row.bytes.map(|bytes| bytes.compulsory))),
-    ("issued_bytes", |_, row| shown(row.bytes.map(|bytes| bytes.issued))),
+    ("issued_bytes", |_, row| shown(row.bytes.and_then(|bytes| bytes.issued))),
     ("flops", |_, row| shown(row.flops)),
     ("parameters", |_, row| json(&row.parameters)),
     ("variant", |_, row| json(&row.variant)),

@@ -10,7 +10,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use crate::chart::{self, ChartError};
-use crate::record::Run;
+use crate::record::{Run, write_whole};
 
 /// What a report is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum)]
@@ -61,13 +61,14 @@ trait Exporter {
     fn export(&self, runs: &[Run]) -> Result<String, ReportError>;
 }
 
-/// The runs in one format. A table fits the terminal when standard output is one.
+/// The runs in one format. A table has as many columns as fit into `width` characters,
+/// and all without a width.
 ///
 /// # Errors
 /// When a document cannot be put into the format.
-pub fn render(runs: &[Run], format: Format) -> Result<String, ReportError> {
+pub fn render(runs: &[Run], format: Format, width: Option<usize>) -> Result<String, ReportError> {
     let exporter: Box<dyn Exporter> = match format {
-        Format::Table => Box::new(table::Table::for_stdout()),
+        Format::Table => Box::new(table::Table { width }),
         Format::Json => Box::new(json::Json),
         Format::Csv => Box::new(csv::Csv),
         Format::Markdown => Box::new(markdown::Markdown { charts: None }),
@@ -87,7 +88,7 @@ pub fn write(runs: &[Run], dir: &Path) -> Result<Written, ReportError> {
         [("summary.md", markdown::Markdown { charts: Some(&drawn) }.export(runs)?), ("measurements.csv", csv::Csv.export(runs)?)]
     {
         let path = dir.join(name);
-        chart::write_whole(&path, text.as_bytes()).map_err(|source| ReportError::Write { path: path.clone(), source })?;
+        write_whole(&path, text.as_bytes()).map_err(|source| ReportError::Write { path: path.clone(), source })?;
         written.files.push(path);
     }
     written.files.extend(drawn.files);
@@ -137,7 +138,7 @@ mod tests {
     fn every_format_accepts_no_runs() {
         use clap::ValueEnum;
         for format in Format::value_variants() {
-            render(&[], *format).unwrap();
+            render(&[], *format, None).unwrap();
         }
         let dir = tempfile::tempdir().unwrap();
         let written = write(&[], dir.path()).unwrap();

@@ -26,11 +26,6 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// As wide as the terminal that standard output is, if it is one.
-    pub(super) fn for_stdout() -> Self {
-        Self { width: terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0)) }
-    }
-
     fn export_run(&self, run: &Run, name: &str) -> String {
         let mut footnotes = Footnotes::default();
         let rows: Vec<Vec<String>> = run.measurements.iter().map(|row| columns::cells(row, &mut footnotes)).collect();

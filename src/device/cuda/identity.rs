@@ -1,6 +1,6 @@
 //! Who a CUDA device is, from the driver and from NVML.
 
-use cust::device::DeviceAttribute;
+use cust::device::{Device as CustDevice, DeviceAttribute};
 use cust::memory::{DeviceBuffer, mem_get_info};
 
 use super::CudaDevice;
@@ -15,26 +15,11 @@ pub(super) fn identity(cuda: &CudaDevice) -> Result<record::Device, DeviceError>
     let address = pci_address(cuda);
     let card = Card::at(&address);
     let mut missing = Missing::new();
-    let (major, minor) =
-        (cuda.attribute(DeviceAttribute::ComputeCapabilityMajor)?, cuda.attribute(DeviceAttribute::ComputeCapabilityMinor)?);
-    let sliced = card.is_sliced();
-    let mut virtualization = machine::virtualization();
-    virtualization.vgpu = known(&mut virtualization.missing, "vgpu", card.virtualization());
-    virtualization.mig_profile = known(
-        &mut virtualization.missing,
-        "mig_profile",
-        sliced.and_then(|sliced| if sliced { Err(format!("a slice; its name is '{name}'")) } else { Ok("none".into()) }),
-    );
-    for (field, value) in [("vgpu", &virtualization.vgpu), ("mig_profile", &virtualization.mig_profile)] {
-        if value.is_some() {
-            virtualization.missing.remove(field);
-        }
-    }
     Ok(record::Device {
         kind: DeviceKind::Cuda,
         card: slug(&name),
         index: Some(cuda.index),
-        uuid: known(&mut missing, "uuid", uuid(cuda).map_err(|e| e.to_string())),
+        uuid: known(&mut missing, "uuid", uuid(cuda.device).map_err(|e| e.to_string())),
         pci_device_id: known(&mut missing, "pci_device_id", card.pci_device_id()),
         pci_address: known(&mut missing, "pci_address", address),
         serial: known(&mut missing, "serial", card.serial()),
@@ -42,20 +27,22 @@ pub(super) fn identity(cuda: &CudaDevice) -> Result<record::Device, DeviceError>
         vbios: known(&mut missing, "vbios", card.vbios()),
         driver_version: known(&mut missing, "driver_version", card.driver_version()),
         cuda_version: Some(format!("{}.{}", cuda.driver_cuda.0, cuda.driver_cuda.1)),
-        compute_capability: Some(format!("{major}.{minor}")),
+        compute_capability: Some(format!("{}.{}", cuda.capability.0, cuda.capability.1)),
         units: cuda.attribute(DeviceAttribute::MultiprocessorCount)?.max(0) as u32,
         sm_clock_max_mhz: known(&mut missing, "sm_clock_max_mhz", cuda.positive(DeviceAttribute::ClockRate).map(|khz| khz as f64 / 1e3)),
         memory: memory(cuda)?,
         ecc: card.ecc(),
         remapped_rows: card.remapped_rows(),
-        pcie: {
-            let _busy = keep_busy(cuda)?;
-            card.pcie()
-        },
-        virtualization,
+        pcie: card.pcie(|| Busy::start(cuda).map_err(|error| error.to_string())),
+        virtualization: machine::virtualization(card.virtualization(), Ok(slice(&name).unwrap_or("none").to_owned())),
         name,
         missing,
     })
+}
+
+/// The profile in the name that the driver gives a slice of a divided card.
+fn slice(name: &str) -> Option<&str> {
+    name.split_once(" MIG ").map(|(_, profile)| profile)
 }
 
 fn memory(cuda: &CudaDevice) -> Result<Memory, DeviceError> {
@@ -82,36 +69,51 @@ fn pci_address(cuda: &CudaDevice) -> Result<String, String> {
 }
 
 /// The id of the device or, on a divided card, of the slice.
-pub(super) fn uuid(cuda: &CudaDevice) -> Result<String, DeviceError> {
+pub(super) fn uuid(device: CustDevice) -> Result<String, DeviceError> {
     let mut id = cust::sys::CUuuid { bytes: [0; 16] };
-    // SAFETY: `id` is a variable of this function, and the device was opened.
-    raw("asking for the device's id", unsafe { cust::sys::cuDeviceGetUuid_v2(&mut id, cuda.device.as_raw()) })?;
+    // SAFETY: `id` is a variable of this function, and the driver has counted the device.
+    raw("asking for the device's id", unsafe { cust::sys::cuDeviceGetUuid_v2(&mut id, device.as_raw()) })?;
+    let prefix = if device.name().is_ok_and(|name| slice(&name).is_some()) { "MIG" } else { "GPU" };
     let hex: String = id.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
+    Ok(format!("{prefix}-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
 }
 
-/// Work that runs on the device while the guard lives, about 20 ms at 1 TB/s.
-fn keep_busy(cuda: &CudaDevice) -> Result<Busy<'_>, DeviceError> {
-    const BYTES: usize = 64 << 20;
-    const PASSES: usize = 320;
-    // SAFETY: any bit pattern is a valid u8, and nothing reads the buffer.
-    let buffer = unsafe { DeviceBuffer::<u8>::uninitialized(BYTES) }.map_err(at_work("allocating 64 MiB on the device"))?;
-    for pass in 0..PASSES {
-        // SAFETY: the buffer holds BYTES bytes and outlives the work: the guard waits for it.
-        let result = unsafe { cust::sys::cuMemsetD8Async(buffer.as_device_ptr().as_raw(), pass as u8, BYTES, cuda.stream.as_inner()) };
-        raw("filling device memory", result)?;
-    }
-    Ok(Busy { cuda, _buffer: buffer })
-}
-
+/// Work that runs on the device while the guard lives, about 5 ms at 4 TB/s.
 struct Busy<'a> {
     cuda: &'a CudaDevice,
-    _buffer: DeviceBuffer<u8>,
+    buffer: DeviceBuffer<u8>,
+}
+
+impl<'a> Busy<'a> {
+    fn start(cuda: &'a CudaDevice) -> Result<Self, DeviceError> {
+        const BYTES: usize = 64 << 20;
+        const PASSES: u8 = 200;
+        // SAFETY: any bit pattern is a valid u8, and nothing reads the buffer.
+        let buffer = unsafe { DeviceBuffer::uninitialized(BYTES) }.map_err(at_work("allocating 64 MiB on the device"))?;
+        let busy = Self { cuda, buffer };
+        for pass in 0..PASSES {
+            // SAFETY: the buffer holds BYTES bytes and is freed only after `drop` has waited for the stream.
+            let result = unsafe { cust::sys::cuMemsetD8Async(busy.buffer.as_device_ptr().as_raw(), pass, BYTES, cuda.stream.as_inner()) };
+            raw("filling device memory", result)?;
+        }
+        Ok(busy)
+    }
 }
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
         // A failure here shows in the next call on the stream.
         let _ = self.cuda.stream.synchronize();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slice;
+
+    #[test]
+    fn the_name_of_a_slice_holds_its_profile() {
+        assert_eq!(slice("NVIDIA A100-SXM4-40GB MIG 3g.20gb"), Some("3g.20gb"));
+        assert_eq!(slice("NVIDIA H200"), None);
     }
 }

@@ -83,36 +83,50 @@ pub struct CudaDevice {
     arena: Option<DeviceBuffer<u8>>,
     stream: Stream,
     driver_cuda: (i32, i32),
+    capability: (i32, i32),
     context: Context,
+}
+
+/// What can be said of a device without putting it to work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The name that the driver gives.
+    pub name: String,
+    /// All of its memory.
+    pub memory_bytes: u64,
+    /// The driver's unique id.
+    pub uuid: String,
+}
+
+/// Asks the driver about the device with this index; makes no context on it.
+///
+/// # Errors
+/// When the driver does not answer; [`presence`] must have found the device.
+pub fn summary(index: u32) -> Result<Summary, DeviceError> {
+    let device = CustDevice::get_device(index).map_err(unusable(&format!("opening CUDA device {index}")))?;
+    Ok(Summary {
+        name: device.name().map_err(at_work("asking for the device's name"))?,
+        memory_bytes: device.total_memory().map_err(at_work("asking for the device's memory"))? as u64,
+        uuid: identity::uuid(device)?,
+    })
 }
 
 impl CudaDevice {
     /// Opens the device with this index.
     ///
     /// # Errors
-    /// When it cannot be used; [`presence`] must have found it.
+    /// When it cannot be used, or card or driver are too old for the kernels;
+    /// [`presence`] must have found it.
     pub fn open(index: u32) -> Result<Self, DeviceError> {
         let device = CustDevice::get_device(index).map_err(unusable(&format!("opening CUDA device {index}")))?;
+        let version = CudaApiVersion::get().map_err(unusable("asking the driver's version"))?;
+        let driver_cuda = (version.major(), version.minor());
+        let attribute = |attribute| device.get_attribute(attribute).map_err(unusable("asking for the compute capability"));
+        let capability = (attribute(DeviceAttribute::ComputeCapabilityMajor)?, attribute(DeviceAttribute::ComputeCapabilityMinor)?);
+        modules::check_support(driver_cuda, capability)?;
         let context = Context::new(device).map_err(unusable(&format!("creating a context on CUDA device {index}")))?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(unusable("creating a stream"))?;
-        let version = CudaApiVersion::get().map_err(unusable("asking the driver's version"))?;
-        Ok(Self {
-            index,
-            device,
-            modules: Modules::default(),
-            arena: None,
-            stream,
-            driver_cuda: (version.major(), version.minor()),
-            context,
-        })
-    }
-
-    /// The driver's unique id of this device, or of this slice of a divided card.
-    ///
-    /// # Errors
-    /// When the driver does not tell.
-    pub fn uuid(&self) -> Result<String, DeviceError> {
-        identity::uuid(self)
+        Ok(Self { index, device, modules: Modules::default(), arena: None, stream, driver_cuda, capability, context })
     }
 
     /// Makes this device the one that the thread's next calls mean.

@@ -11,18 +11,20 @@ use crate::device::DeviceError;
 pub(super) struct Shipped {
     /// The source's name without its ending.
     pub name: &'static str,
+    /// The virtual architecture that the PTX is for.
+    pub target: &'static str,
     /// What the driver compiles.
     pub ptx: &'static str,
 }
 
 macro_rules! shipped {
     ($($name:literal),*) => {
-        &[$(Shipped { name: $name, ptx: include_str!(concat!("../../../kernels/", $name, ".compute_70.ptx")) }),*]
+        &[$(Shipped { name: $name, target: "compute_70", ptx: include_str!(concat!("../../../kernels/", $name, ".compute_70.ptx")) }),*]
     };
 }
 
-/// Every shipped module; each is loaded only when a run needs it, because the
-/// driver takes about 10 ms for each kernel that it compiles.
+/// Every shipped module; each is loaded only when a run needs it, because the driver
+/// compiles all of a module's kernels when it is loaded.
 pub(super) const SHIPPED: &[Shipped] = shipped!["content", "stream", "compute"];
 
 /// PTX versions, the CUDA version that introduced each, and the first driver with
@@ -51,6 +53,16 @@ fn check_version(shipped: &Shipped, driver_cuda: (i32, i32)) -> Result<(), Devic
     }
 }
 
+/// Refuses a card or a driver that is too old for the shipped kernels.
+pub(super) fn check_support(driver_cuda: (i32, i32), (major, minor): (i32, i32)) -> Result<(), DeviceError> {
+    if major < 7 {
+        return Err(DeviceError::Unusable(format!(
+            "the card has compute capability {major}.{minor}, and the kernels need 7.0 (Volta, 2017) or later"
+        )));
+    }
+    SHIPPED.iter().try_for_each(|shipped| check_version(shipped, driver_cuda))
+}
+
 /// The modules loaded on one device.
 #[derive(Default)]
 pub(super) struct Modules {
@@ -59,7 +71,7 @@ pub(super) struct Modules {
 
 impl Modules {
     /// Loads a module unless it is loaded already. The context must be current.
-    pub fn ensure(&mut self, name: &str, driver_cuda: (i32, i32)) -> Result<(), DeviceError> {
+    pub fn ensure(&mut self, name: &str) -> Result<(), DeviceError> {
         if self.loaded.contains_key(name) {
             return Ok(());
         }
@@ -67,10 +79,14 @@ impl Modules {
             .iter()
             .find(|s| s.name == name)
             .ok_or_else(|| DeviceError::Unsupported(format!("no CUDA kernels are called '{name}'")))?;
-        check_version(shipped, driver_cuda)?;
         let module = Module::from_ptx(shipped.ptx, &[]).map_err(at_work(&format!("compiling the kernels '{name}' in the driver")))?;
         self.loaded.insert(shipped.name, module);
         Ok(())
+    }
+
+    /// The virtual architecture of a module's PTX.
+    pub fn target(&self, name: &str) -> Option<&'static str> {
+        SHIPPED.iter().find(|s| s.name == name).map(|s| s.target)
     }
 
     /// A module that [`Self::ensure`] has loaded.
@@ -82,7 +98,7 @@ impl Modules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pattern::{Body, CaseId, DeviceKind, Facts, PATTERNS, Profile, Work, plan};
+    use crate::pattern::{Body, Bytes, CaseId, DeviceKind, Facts, PATTERNS, Profile, Work, plan};
 
     #[test]
     fn every_shipped_file_states_a_known_ptx_version() {
@@ -92,8 +108,14 @@ mod tests {
     }
 
     #[test]
+    fn a_card_before_volta_is_refused() {
+        assert!(check_support((13, 0), (9, 0)).is_ok());
+        assert!(check_support((12, 9), (6, 1)).unwrap_err().to_string().contains("6.1"));
+    }
+
+    #[test]
     fn a_driver_older_than_the_ptx_is_named_with_the_one_that_would_do() {
-        let error = check_version(&SHIPPED[0], (11, 8)).unwrap_err().to_string();
+        let error = check_support((11, 8), (9, 0)).unwrap_err().to_string();
         assert!(error.contains("CUDA 11.8") && error.contains("525"), "{error}");
     }
 
@@ -144,6 +166,12 @@ mod tests {
             let lines = entry(ptx, launch.kernel).unwrap_or_else(|| panic!("no entry {} in {}", launch.kernel, launch.module));
             let declared = launch.body.unwrap_or_else(|| panic!("{} declares no body", launch.kernel));
             assert_eq!(counted(&lines), Some(declared), "{}", launch.kernel);
+            // The body's share of loads and stores is the case's share of bytes read and written.
+            let Bytes { requested_read, requested_write, issued, .. } = case.bytes;
+            if declared.load_bytes + declared.store_bytes > 0 {
+                assert_eq!(u64::from(declared.load_bytes) * requested_write, u64::from(declared.store_bytes) * requested_read, "{id}");
+                assert_eq!(issued, Some(requested_read + requested_write), "{id}");
+            }
             kernels += 1;
         }
         assert!(kernels >= 5);

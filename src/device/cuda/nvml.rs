@@ -4,7 +4,6 @@
 use std::ffi::c_uint;
 use std::sync::OnceLock;
 
-use libloading::Library;
 use nvml_wrapper::enum_wrappers::device::{EccCounter, GpuVirtualizationMode, MemoryError};
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
@@ -90,20 +89,15 @@ impl Card {
         }
     }
 
-    /// Corrected, uncorrected, pending, failed: a call that the wrapper does not have.
+    /// Corrected, uncorrected, pending, failed: a call that the wrapper has no safe form of.
     fn remapped(&self) -> Result<[c_uint; 4], String> {
-        type GetRemappedRows = unsafe extern "C" fn(*mut std::ffi::c_void, *mut c_uint, *mut c_uint, *mut c_uint, *mut c_uint) -> c_uint;
         let card = self.0.as_ref().map_err(Clone::clone)?;
-        // SAFETY: NVML is loaded already; loading it again runs no new initialiser.
-        let library = unsafe { Library::new(LIBRARY) }.map_err(|error| error.to_string())?;
-        // SAFETY: the signature is that of nvml.h since CUDA 11.0.
-        let get = unsafe { library.get::<GetRemappedRows>(b"nvmlDeviceGetRemappedRows\0") }
-            .map_err(|_| "NVML: this driver cannot tell".to_owned())?;
+        let get = nvml()?.lib().nvmlDeviceGetRemappedRows.as_ref().map_err(|_| "NVML: this driver cannot tell".to_owned())?;
         let mut rows = [0; 4];
         let [corrected, uncorrected, pending, failed] = &mut rows;
         // SAFETY: the handle belongs to the NVML that stays started, and the four
         // addresses are of this function's array.
-        let code = unsafe { get(card.handle().cast(), corrected, uncorrected, pending, failed) };
+        let code = unsafe { get(card.handle(), corrected, uncorrected, pending, failed) };
         match code {
             0 => Ok(rows),
             3 => Err("NVML: this card does not remap rows".into()),
@@ -111,12 +105,17 @@ impl Card {
         }
     }
 
-    /// Meant to be read while the card is busy: an idle link slows down.
-    pub fn pcie(&self) -> Pcie {
+    /// The link, read while `busy` keeps the card at work: an idle link slows down.
+    pub fn pcie<T>(&self, busy: impl FnOnce() -> Result<T, String>) -> Pcie {
         let mut missing = Missing::new();
+        let work = busy();
+        let under_load = |question: fn(&Device) -> Result<u32, NvmlError>| {
+            work.as_ref().map_err(|error| format!("the card could not be put to work: {error}"))?;
+            self.ask(question)
+        };
         Pcie {
-            generation_under_load: known(&mut missing, "generation_under_load", self.ask(|card| card.current_pcie_link_gen())),
-            width_under_load: known(&mut missing, "width_under_load", self.ask(|card| card.current_pcie_link_width())),
+            generation_under_load: known(&mut missing, "generation_under_load", under_load(|card| card.current_pcie_link_gen())),
+            width_under_load: known(&mut missing, "width_under_load", under_load(|card| card.current_pcie_link_width())),
             generation_max: known(&mut missing, "generation_max", self.ask(|card| card.max_pcie_link_gen())),
             width_max: known(&mut missing, "width_max", self.ask(|card| card.max_pcie_link_width())),
             missing,
@@ -133,15 +132,5 @@ impl Card {
             GpuVirtualizationMode::HostVsga => "host-vsga",
         }
         .into())
-    }
-
-    /// Whether the card is divided into slices.
-    pub fn is_sliced(&self) -> Result<bool, String> {
-        match self.0.as_ref().map_err(Clone::clone)?.mig_mode() {
-            Ok(mode) => Ok(mode.current == 1),
-            // Cards that cannot be divided answer so.
-            Err(NvmlError::NotSupported) => Ok(false),
-            Err(error) => Err(format!("NVML: {error}")),
-        }
     }
 }

@@ -50,13 +50,12 @@ pub(super) struct CudaProgram<'a> {
 
 impl<'a> CudaProgram<'a> {
     pub fn load(device: &'a mut CudaDevice, plan: &'a Plan) -> Result<Self, DeviceError> {
-        let driver_cuda = device.driver_cuda;
         let work_module = match &plan.work {
             Work::Kernel(launch) => Some(launch.module),
             Work::Copy { .. } => None,
         };
         for module in ["content", plan.check.module].into_iter().chain(work_module) {
-            device.modules.ensure(module, driver_cuda)?;
+            device.modules.ensure(module)?;
         }
         let mut offsets = Vec::with_capacity(plan.buffers.len());
         let mut total = 0u64;
@@ -67,7 +66,8 @@ impl<'a> CudaProgram<'a> {
         let base = device.reserve(total)?.as_raw();
         let device: &'a CudaDevice = device;
         let addresses: Vec<u64> = offsets.iter().map(|offset| base + offset).collect();
-        let status = DeviceBuffer::from_slice(&STATUS_START).map_err(at_work("allocating the status words"))?;
+        // SAFETY: any bit pattern is a valid u64, and `verify` sets the words before a check adds to them.
+        let status = unsafe { DeviceBuffer::<u64>::uninitialized(STATUS_START.len()) }.map_err(at_work("allocating the status words"))?;
         let status_address = status.as_device_ptr().as_raw();
         let work = match &plan.work {
             Work::Kernel(launch) => Some(ready(device, launch, &addresses, status_address)?),
@@ -133,6 +133,17 @@ impl<'a> CudaProgram<'a> {
         }
     }
 
+    /// Sets one status word, in the stream's order.
+    fn set_status(&self, index: usize, word: u64) -> Result<(), DeviceError> {
+        for (half, value) in [word as u32, (word >> 32) as u32].into_iter().enumerate() {
+            let address = self.status.as_device_ptr().as_raw() + (index * 8 + half * 4) as u64;
+            // SAFETY: the address is of half a word of the status buffer.
+            let result = unsafe { cust::sys::cuMemsetD32Async(address, value, 1, self.device.stream.as_inner()) };
+            raw("resetting the check's result", result)?;
+        }
+        Ok(())
+    }
+
     fn synchronize(&self, what: &str) -> Result<(), DeviceError> {
         self.device.stream.synchronize().map_err(at_work(what))
     }
@@ -166,7 +177,7 @@ impl Program for CudaProgram<'_> {
                 variant.insert("kernel".into(), json!(launch.kernel));
                 variant.insert("grid".into(), json!(launch.grid));
                 variant.insert("block".into(), json!(launch.block));
-                variant.insert("target".into(), json!("compute_70"));
+                variant.insert("target".into(), json!(self.device.modules.target(launch.module)));
             }
             Work::Copy { .. } => {
                 variant.insert("call".into(), json!("cuMemcpyDtoDAsync"));
@@ -193,12 +204,14 @@ impl Program for CudaProgram<'_> {
                 self.fill(index)?;
             }
         }
+        for (index, word) in STATUS_START.into_iter().enumerate() {
+            self.set_status(index, word)?;
+        }
         self.enqueue()?;
         self.check.launch(&self.device.stream).map_err(at_work("launching the check"))?;
         self.synchronize("checking the results")?;
         let mut status = STATUS_START;
         self.status.copy_to(&mut status).map_err(at_work("reading the check's result"))?;
-        self.status.copy_from(&STATUS_START).map_err(at_work("resetting the check's result"))?;
         Ok(Verification::from_status(status))
     }
 }

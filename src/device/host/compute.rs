@@ -26,7 +26,7 @@ impl Kernel for Chains<'_> {
         // As many chains at a time as the instruction set names: a length must be a constant.
         match S::CHAINS {
             12 => self.groups::<S, 12>(simd),
-            _ => self.groups::<S, 24>(simd),
+            _ => self.groups::<S, 16>(simd),
         }
     }
 }
@@ -34,7 +34,7 @@ impl Kernel for Chains<'_> {
 impl Chains<'_> {
     #[inline(always)]
     fn groups<S: Simd, const VECTORS: usize>(self, simd: S) {
-        const LONGEST: usize = 24 * 16;
+        const LONGEST: usize = 16 * 16;
         let length = VECTORS * S::LANES;
         let (a, b) = (simd.splat(self.a), simd.splat(self.b));
         for (output, input) in self.output.chunks_mut(length).zip(self.input.chunks(length)) {
@@ -103,8 +103,8 @@ pub(super) fn check(launch: &Launch, loaded: &Loaded) -> Result<Task<Findings>, 
     }
 }
 
-/// [`crate::pattern::compute::reference`], many chains side by side: one chain
-/// waits 4 clocks for each of its multiply-adds.
+/// `pattern::compute::reference` of many chains side by side: one chain waits 4 clocks
+/// for each of its multiply-adds.
 struct CheckChains<'a> {
     first: u64,
     output: &'a [f32],

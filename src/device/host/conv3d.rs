@@ -7,8 +7,11 @@ use super::memory::Region;
 use super::share::{Findings, Share, compare};
 use super::{Loaded, Stores, Task, Timed};
 use crate::device::DeviceError;
-use crate::pattern::conv3d::{HOST_CHANNEL_BLOCK, TAPS, tolerance};
+use crate::pattern::conv3d::{TAPS, tolerance};
 use crate::pattern::{Arg, Convolution, ConvolutionShape, Launch};
+
+/// Output channels that are computed at a time from one loaded input row.
+const CHANNEL_BLOCK: u64 = 4;
 
 /// The buffers of one convolution.
 #[derive(Clone, Copy)]
@@ -20,43 +23,34 @@ struct Buffers {
 }
 
 impl Buffers {
-    fn new(kernel: &str, args: &[Arg], loaded: &Loaded) -> Option<Result<Self, DeviceError>> {
+    /// Of a launch whose kernel has this name without `check_`, and these arguments without the status.
+    fn new(launch: &Launch, kernel: &str, args: &[Arg], loaded: &Loaded) -> Result<Self, DeviceError> {
         let convolution = match kernel {
             "conv3d_direct_f32" => Convolution::Direct,
             "conv3d_depthwise_f32" => Convolution::Depthwise,
-            _ => return None,
+            _ => return Err(loaded.unknown(launch)),
         };
-        let &[
-            Arg::Buffer(output),
-            Arg::Buffer(input),
-            Arg::Buffer(weights),
-            Arg::U64(batch),
-            Arg::U64(channels_in),
-            Arg::U64(channels_out),
-            Arg::U64(depth),
-            Arg::U64(height),
-            Arg::U64(width),
-        ] = args
+        let &[Arg::Buffer(output), Arg::Buffer(input), Arg::Buffer(weights), ref sizes @ ..] = args else {
+            return Err(loaded.unknown(launch));
+        };
+        let &[Arg::U64(batch), Arg::U64(channels_in), Arg::U64(channels_out), Arg::U64(depth), Arg::U64(height), Arg::U64(width)] = sizes
         else {
-            return None;
+            return Err(loaded.unknown(launch));
         };
         let shape = ConvolutionShape { batch, channels_in, channels_out, extent: [depth, height, width], convolution };
-        let regions = || {
-            Ok(Self {
-                shape,
-                output: loaded.region(output, shape.outputs())?,
-                input: loaded.region(input, shape.inputs())?,
-                weights: loaded.region(weights, shape.weights())?,
-            })
-        };
-        Some(regions())
+        Ok(Self {
+            shape,
+            output: loaded.region(output, shape.outputs())?,
+            input: loaded.region(input, shape.inputs())?,
+            weights: loaded.region(weights, shape.weights())?,
+        })
     }
 }
 
 /// The task that carries out a launch of this module.
 pub(super) fn kernel(launch: &Launch, loaded: &Loaded) -> Result<Timed, DeviceError> {
     let isa = loaded.isa;
-    let buffers = Buffers::new(launch.kernel, &launch.args, loaded).ok_or_else(|| loaded.unknown(launch))??;
+    let buffers = Buffers::new(launch, launch.kernel, &launch.args, loaded)?;
     Ok(Timed { task: Box::new(move |share| isa.run(Convolve { buffers, share })), stores: Some(Stores::Plain) })
 }
 
@@ -66,7 +60,7 @@ pub(super) fn check(launch: &Launch, loaded: &Loaded) -> Result<Task<Findings>, 
     let (Some(kernel), Some((&Arg::Status, args))) = (launch.kernel.strip_prefix("check_"), launch.args.split_last()) else {
         return Err(loaded.unknown(launch));
     };
-    let buffers = Buffers::new(kernel, args, loaded).ok_or_else(|| loaded.unknown(launch))??;
+    let buffers = Buffers::new(launch, kernel, args, loaded)?;
     Ok(Box::new(move |share| isa.run(Check { buffers, share })))
 }
 
@@ -109,7 +103,7 @@ impl Kernel for Convolve {
         let (input, weights): (&[f32], &[f32]) = unsafe { (input.slice(0..shape.inputs()), weights.slice(0..shape.weights())) };
         let [depth, height, width] = shape.extent;
         let (block, channels) = match shape.convolution {
-            Convolution::Direct => (HOST_CHANNEL_BLOCK, shape.channels_in),
+            Convolution::Direct => (CHANNEL_BLOCK, shape.channels_in),
             Convolution::Depthwise => (1, 1),
         };
         let blocks = shape.channels_out.div_ceil(block);
@@ -134,6 +128,8 @@ impl Kernel for Convolve {
                     output: output.address(((batch * shape.channels_out + first) * depth + z) * height * width + y * width),
                     output_plane: shape.volume() as usize,
                 };
+                // A block must be a constant for its sums to stay in registers.
+                const { assert!(CHANNEL_BLOCK <= 8, "a case for each smaller count") };
                 match count {
                     1 => row.runs::<S, 1>(simd),
                     2 => row.runs::<S, 2>(simd),
@@ -142,12 +138,13 @@ impl Kernel for Convolve {
                     5 => row.runs::<S, 5>(simd),
                     6 => row.runs::<S, 6>(simd),
                     7 => row.runs::<S, 7>(simd),
-                    _ => row.runs::<S, { HOST_CHANNEL_BLOCK as usize }>(simd),
+                    _ => row.runs::<S, { CHANNEL_BLOCK as usize }>(simd),
                 }
             }
         }
     }
 }
+
 impl Row<'_> {
     /// The whole row of `BLOCK` output channels, in runs of one or two vectors.
     #[inline(always)]
@@ -157,26 +154,26 @@ impl Row<'_> {
         }
         let mut x = 0;
         while x < self.width {
-            let left = self.width - x;
-            if left >= 2 * S::LANES {
-                match (x == 0, left == 2 * S::LANES) {
-                    (true, true) => self.run::<S, BLOCK, 2, true, true, false>(simd, x),
-                    (true, false) => self.run::<S, BLOCK, 2, true, false, false>(simd, x),
-                    (false, true) => self.run::<S, BLOCK, 2, false, true, false>(simd, x),
-                    (false, false) => self.run::<S, BLOCK, 2, false, false, false>(simd, x),
-                }
+            if self.width - x >= 2 * S::LANES {
+                self.between_ends::<S, BLOCK, 2>(simd, x);
                 x += 2 * S::LANES;
             } else {
                 // The last vector ends with the row and may compute some elements again.
                 x = x.min(self.width - S::LANES);
-                match (x == 0, x + S::LANES == self.width) {
-                    (true, true) => self.run::<S, BLOCK, 1, true, true, false>(simd, x),
-                    (true, false) => self.run::<S, BLOCK, 1, true, false, false>(simd, x),
-                    (false, true) => self.run::<S, BLOCK, 1, false, true, false>(simd, x),
-                    (false, false) => self.run::<S, BLOCK, 1, false, false, false>(simd, x),
-                }
+                self.between_ends::<S, BLOCK, 1>(simd, x);
                 x += S::LANES;
             }
+        }
+    }
+
+    /// The run of `VECTORS` vectors at `x` of a row that is no shorter.
+    #[inline(always)]
+    fn between_ends<S: Simd, const BLOCK: usize, const VECTORS: usize>(&self, simd: S, x: usize) {
+        match (x == 0, x + VECTORS * S::LANES == self.width) {
+            (true, true) => self.run::<S, BLOCK, VECTORS, true, true, false>(simd, x),
+            (true, false) => self.run::<S, BLOCK, VECTORS, true, false, false>(simd, x),
+            (false, true) => self.run::<S, BLOCK, VECTORS, false, true, false>(simd, x),
+            (false, false) => self.run::<S, BLOCK, VECTORS, false, false, false>(simd, x),
         }
     }
 
@@ -200,18 +197,12 @@ impl Row<'_> {
                     // SAFETY: `taps` keeps z and y inside the volume, so all of the row is; the columns
                     // before and after it are not read. Weights: `BLOCK` channels from the first.
                     unsafe {
-                        let load = |offset: isize| simd.load(row.wrapping_offset(offset));
-                        let middle: [S::Vector; VECTORS] =
-                            std::array::from_fn(|v| if NARROW { load_first(simd, row, self.width) } else { load((v * S::LANES) as isize) });
-                        let left: [S::Vector; VECTORS] =
-                            std::array::from_fn(
-                                |v| {
-                                    if LEFT && v == 0 { simd.shift_up(middle[0]) } else { load((v * S::LANES) as isize - 1) }
-                                },
-                            );
-                        let right: [S::Vector; VECTORS] = std::array::from_fn(|v| {
-                            if RIGHT && v == VECTORS - 1 { simd.shift_down(middle[v]) } else { load((v * S::LANES) as isize + 1) }
-                        });
+                        let load = |v: usize, by: isize| simd.load(row.wrapping_offset((v * S::LANES) as isize + by));
+                        let all = |v| if NARROW { load_first(simd, row, self.width) } else { load(v, 0) };
+                        let middle: [S::Vector; VECTORS] = std::array::from_fn(all);
+                        let before = |v| if LEFT && v == 0 { simd.shift_up(middle[v]) } else { load(v, -1) };
+                        let after = |v| if RIGHT && v + 1 == VECTORS { simd.shift_down(middle[v]) } else { load(v, 1) };
+                        let (left, right) = (std::array::from_fn(before), std::array::from_fn(after));
                         for (tap, values) in [left, middle, right].iter().enumerate() {
                             for (k, sums) in sums.iter_mut().enumerate() {
                                 let weight = simd.splat(*weights.add(k * self.filter + tap));
@@ -264,8 +255,8 @@ unsafe fn store_first<S: Simd>(simd: S, to: *mut f32, n: usize, v: S::Vector) {
     }
 }
 
-/// Compares every output with [`crate::pattern::conv3d::reference`], computed a
-/// row at a time: tap by tap, each a shifted row times a weight.
+/// Compares every output with `pattern::conv3d::reference`, computed a row at a
+/// time: tap by tap, each a shifted row times a weight.
 struct Check {
     buffers: Buffers,
     share: Share,
@@ -354,7 +345,7 @@ mod tests {
 
     #[test]
     fn channels_that_no_block_divides_and_extents_of_one_are_verified() {
-        for channels_out in 1..=2 * HOST_CHANNEL_BLOCK + 1 {
+        for channels_out in 1..=2 * CHANNEL_BLOCK + 1 {
             verifies(&format!("conv3d/direct/f32/3x{channels_out}@3x2x19"));
         }
         for extent in ["1x1x1", "1x1x70", "1x5x1", "7x1x1", "1x4x33", "4x1x16", "3x3x100"] {

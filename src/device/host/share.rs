@@ -36,7 +36,7 @@ pub(super) struct Findings(pub [u64; 2]);
 
 impl Findings {
     /// Nothing wrong yet.
-    pub const NONE: Self = Self(STATUS_START);
+    pub const NONE: Self = Self([STATUS_START[0], STATUS_START[1]]);
 
     /// Adds a wrong result.
     pub fn add(&mut self, index: u64) {

@@ -22,21 +22,21 @@ const RUNS: usize = 2;
 const AHEAD: usize = 512;
 
 /// What a pass does with one line, and with one word where there is no whole line.
-trait Pass {
+trait Pass<S: Simd> {
     /// Asks for the lines that `line(at)` reads.
-    fn prefetch<S: Simd>(&self, simd: S, at: usize);
+    fn prefetch(&self, simd: S, at: usize);
     /// Handles the [`LINE`] words from `at` on; stores are aligned to lines.
     ///
     /// # Safety
     /// `at + LINE` is at most the length of the pass, and `at` is aligned where it stores.
-    unsafe fn line<S: Simd>(&mut self, simd: S, at: usize);
+    unsafe fn line(&mut self, simd: S, at: usize);
     /// Handles word `at`.
     fn word(&mut self, at: usize);
 }
 
 /// Takes a pass over `words` words, the first `head` of which come before a line boundary.
 #[inline(always)]
-fn walk<S: Simd, P: Pass>(simd: S, pass: &mut P, words: usize, head: usize) {
+fn walk<S: Simd>(simd: S, pass: &mut impl Pass<S>, words: usize, head: usize) {
     let head = head.min(words);
     (0..head).for_each(|at| pass.word(at));
     let mut at = head;
@@ -61,7 +61,7 @@ fn walk<S: Simd, P: Pass>(simd: S, pass: &mut P, words: usize, head: usize) {
     simd.fence();
 }
 
-/// Words before the first line boundary of an output.
+/// Words of an output before its first line boundary.
 fn head<T>(output: &[T]) -> usize {
     output.as_ptr().align_offset(LINE * 4)
 }
@@ -73,26 +73,25 @@ pub(super) struct Read<'a> {
 }
 
 struct Sum<'a, S: Simd> {
-    simd: S,
     first: u64,
     words: &'a [u32],
     lines: S::Sums,
     rest: u64,
 }
 
-impl<T: Simd> Pass for Sum<'_, T> {
+impl<S: Simd> Pass<S> for Sum<'_, S> {
     #[inline(always)]
-    fn prefetch<S: Simd>(&self, simd: S, at: usize) {
+    fn prefetch(&self, simd: S, at: usize) {
         simd.prefetch(self.words.as_ptr().wrapping_add(at).cast());
     }
 
     #[inline(always)]
-    unsafe fn line<S: Simd>(&mut self, _simd: S, at: usize) {
-        for k in 0..LINE / T::LANES {
-            let k = at + k * T::LANES;
+    unsafe fn line(&mut self, simd: S, at: usize) {
+        for k in 0..LINE / S::LANES {
+            let k = at + k * S::LANES;
             let weight = (self.first as u32).wrapping_add(k as u32).wrapping_mul(2).wrapping_add(1);
             // SAFETY: the caller vouches for a whole line.
-            self.lines = unsafe { self.simd.add_weighted(self.lines, self.words.as_ptr().add(k), weight) };
+            self.lines = unsafe { simd.add_weighted(self.lines, self.words.as_ptr().add(k), weight) };
         }
     }
 
@@ -107,7 +106,7 @@ impl Kernel for Read<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> u64 {
-        let mut sum = Sum { simd, first: self.first, words: self.words, lines: simd.no_sums(), rest: 0 };
+        let mut sum = Sum::<S> { first: self.first, words: self.words, lines: simd.no_sums(), rest: 0 };
         walk(simd, &mut sum, self.words.len(), 0);
         sum.rest.wrapping_add(simd.total(sum.lines))
     }
@@ -135,12 +134,12 @@ impl Ramp<'_> {
     }
 }
 
-impl Pass for Ramp<'_> {
+impl<S: Simd> Pass<S> for Ramp<'_> {
     #[inline(always)]
-    fn prefetch<S: Simd>(&self, _simd: S, _at: usize) {}
+    fn prefetch(&self, _simd: S, _at: usize) {}
 
     #[inline(always)]
-    unsafe fn line<S: Simd>(&mut self, simd: S, at: usize) {
+    unsafe fn line(&mut self, simd: S, at: usize) {
         let first = self.write.first + at as u64;
         if first & !0xFFFF_FFFF != self.high {
             self.high = first & !0xFFFF_FFFF;
@@ -170,6 +169,8 @@ impl Kernel for Write<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let (words, head) = (self.output.len(), head(self.output));
+        // Where lines of memory and of the ramp do not begin together: word by word.
+        let head = if (self.first + head as u64).is_multiple_of(LINE as u64) { head } else { words };
         let mut ramp = Ramp { write: self, line: [0; LINE], high: u64::MAX };
         walk(simd, &mut ramp, words, head);
     }
@@ -181,14 +182,14 @@ pub(super) struct Copy<'a> {
     pub input: &'a [f32],
 }
 
-impl Pass for Copy<'_> {
+impl<S: Simd> Pass<S> for Copy<'_> {
     #[inline(always)]
-    fn prefetch<S: Simd>(&self, simd: S, at: usize) {
+    fn prefetch(&self, simd: S, at: usize) {
         simd.prefetch(self.input.as_ptr().wrapping_add(at));
     }
 
     #[inline(always)]
-    unsafe fn line<S: Simd>(&mut self, simd: S, at: usize) {
+    unsafe fn line(&mut self, simd: S, at: usize) {
         for k in 0..LINE / S::LANES {
             let k = at + k * S::LANES;
             // SAFETY: the caller vouches for a whole, aligned line; lengths are equal.
@@ -221,15 +222,15 @@ pub(super) struct Triad<'a> {
     pub scalar: f32,
 }
 
-impl Pass for Triad<'_> {
+impl<S: Simd> Pass<S> for Triad<'_> {
     #[inline(always)]
-    fn prefetch<S: Simd>(&self, simd: S, at: usize) {
+    fn prefetch(&self, simd: S, at: usize) {
         simd.prefetch(self.b.as_ptr().wrapping_add(at));
         simd.prefetch(self.c.as_ptr().wrapping_add(at));
     }
 
     #[inline(always)]
-    unsafe fn line<S: Simd>(&mut self, simd: S, at: usize) {
+    unsafe fn line(&mut self, simd: S, at: usize) {
         let scalar = simd.splat(self.scalar);
         for k in 0..LINE / S::LANES {
             let k = at + k * S::LANES;
@@ -457,6 +458,9 @@ mod tests {
                     assert_eq!(output[offset..offset + n], b[3..3 + n], "{}", isa.name());
                     output[offset..offset + n].fill(GUARD);
                     assert_eq!(output, [GUARD; 600], "{}", isa.name());
+                    let mut ramp = vec![0; 600];
+                    isa.run(Write { first: 20, seed: 1, output: &mut ramp[offset..offset + n] });
+                    assert!((0..n).all(|k| ramp[offset + k] == data::ramp_word(1, 20 + k as u64)), "{}", isa.name());
                     isa.run(Triad { output: &mut output[offset..offset + n], b: &b[1..1 + n], c: &b[2..2 + n], scalar: 3.0 });
                     assert!((0..n).all(|k| output[offset + k] == b[k + 1] + 3.0 * b[k + 2]), "{}", isa.name());
                 }
