@@ -13,7 +13,8 @@ use super::{Area, Chart, Outcome, words};
 use crate::pattern::CaseId;
 use crate::record::Measurement;
 
-/// A case below this share of the arithmetic peak leaves most of the arithmetic units idle.
+/// The share of the arithmetic peak that convolutions on memory-bound cards are often said
+/// to stay under; the chart shows whether they do.
 const LOW_UTILIZATION_PERCENT: f64 = 30.0;
 
 /// Space between the two panels.

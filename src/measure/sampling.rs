@@ -70,7 +70,7 @@ pub struct Budget {
     /// A sample runs at least this long, in ns: the cost of starting and ending it
     /// (about 2 us for a pair of CUDA events) then stays near 0.1 %.
     pub least_sample_ns: f64,
-    /// Warm-up ends at the latest after this time, in ns.
+    /// Warm-up takes at least half of this time and at most all of it, in ns.
     pub warm_up_ns: f64,
     /// Samples must fill this time before their noise is trusted, in ns.
     pub least_ns: f64,
@@ -93,7 +93,7 @@ impl Budget {
         let (warm_up_ms, least_ms, most_ms) = match (profile, kind) {
             (Profile::Quick, DeviceKind::Cuda) => (100.0, 200.0, 500.0),
             (_, DeviceKind::Cuda) => (200.0, 200.0, 1500.0),
-            (Profile::Quick, DeviceKind::Host) => (200.0, 400.0, 900.0),
+            (Profile::Quick, DeviceKind::Host) => (150.0, 300.0, 700.0),
             (_, DeviceKind::Host) => (500.0, 1000.0, 3000.0),
         };
         Self { least_sample_ns: 2e6, warm_up_ns: warm_up_ms * 1e6, least_ns: least_ms * 1e6, most_ns: most_ms * 1e6 }

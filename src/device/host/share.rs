@@ -6,9 +6,7 @@ use crate::device::STATUS_START;
 
 /// One worker's part of a launch.
 ///
-/// The split is static: the worker that fills a region of memory also reads and
-/// writes it later, so that on a machine with several memory controllers the
-/// pages lie where they are used.
+/// The split is static: which items a worker has depends on nothing but their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Share {
     /// Which worker, from 0.
