@@ -46,7 +46,7 @@ fn cure(code: u32) -> Option<&'static str> {
 
 /// `what` failed with this code, in one paragraph.
 fn describe(what: &str, code: u32) -> String {
-    let cure = cure(code).map(|cure| format!(". {cure}")).unwrap_or_default();
+    let cure = cure(code).map(|cure| format!("; {cure}")).unwrap_or_default();
     format!("{what} failed: {} ({code}, {}){cure}", driver::code_text(code), driver::code_name(code))
 }
 

