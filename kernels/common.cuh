@@ -43,19 +43,28 @@ __device__ __forceinline__ u64 weighted(u32 word, u64 index) {
     return (u64)word * (u32)(2u * (u32)index + 1u);
 }
 
-// How many results were wrong and the lowest wrong index, over all blocks; and what
-// was expected of all results together less what they are, which must be 0.
+// How many results were wrong and the lowest wrong index, over all blocks; what was
+// expected of all results together less what they are, which must be 0; and how many
+// results were compared, so that a check that did not run is no pass.
 struct Status {
     u64 mismatches;
     u64 first_bad;
     u64 balance;
+    u64 compared;
 };
 
-__device__ __forceinline__ void report(Status *status, bool wrong, u64 index) {
+// Compares one result and counts it in the thread's own `compared`.
+__device__ __forceinline__ void report(Status *status, u64 *compared, bool wrong, u64 index) {
+    *compared += 1;
     if (wrong) {
         atomicAdd(&status->mismatches, 1ull);
         atomicMin(&status->first_bad, index);
     }
+}
+
+// Called by every thread when it has nothing left to compare.
+__device__ __forceinline__ void finish(Status *status, u64 compared) {
+    atomicAdd(&status->compared, compared);
 }
 
 __device__ __forceinline__ u64 global_thread() {

@@ -125,8 +125,9 @@ extern "C" __global__ void __launch_bounds__(256) check_stream_read(const u64 *s
         }
     }
     expected = block_sum(expected);
+    u64 compared = 0;
     if (threadIdx.x == 0) {
-        report(status, sums[blockIdx.x] != expected, blockIdx.x);
+        report(status, &compared, sums[blockIdx.x] != expected, blockIdx.x);
     }
     // All sums together, against every word once in plain order: no tiles, no blocks.
     u64 balance = 0;
@@ -137,28 +138,35 @@ extern "C" __global__ void __launch_bounds__(256) check_stream_read(const u64 *s
         balance -= sums[blockIdx.x];
     }
     atomicAdd(&status->balance, balance);
+    finish(status, compared);
 }
 
 extern "C" __global__ void check_stream_write(const u32 *dst, u64 words, u32 seed, Status *status) {
+    u64 compared = 0;
     for (u64 i = global_thread(); i < words; i += global_threads()) {
-        report(status, dst[i] != ramp_word(seed, i), i);
+        report(status, &compared, dst[i] != ramp_word(seed, i), i);
     }
+    finish(status, compared);
 }
 
 extern "C" __global__ void check_words(const u32 *dst, u64 words, u32 seed, Status *status) {
+    u64 compared = 0;
     for (u64 i = global_thread(); i < words; i += global_threads()) {
-        report(status, dst[i] != random_word(seed, i), i);
+        report(status, &compared, dst[i] != random_word(seed, i), i);
     }
+    finish(status, compared);
 }
 
 // Exact in f64 up to one rounding of the f32 result, or two where a compiler splits
 // the multiply-add: half a unit in the last place of each term.
 extern "C" __global__ void check_stream_triad(const float *a, u64 words, u32 seed_b, u32 seed_c, float s, Status *status) {
+    u64 compared = 0;
     for (u64 i = global_thread(); i < words; i += global_threads()) {
         const double b = random_f32(seed_b, i);
         const double product = (double)s * random_f32(seed_c, i);
         const double tolerance = (fabs(b) + fabs(product)) * (1.0 / 8388608.0);
         // Written so that a NaN fails.
-        report(status, !(fabs(a[i] - (b + product)) <= tolerance), i);
+        report(status, &compared, !(fabs(a[i] - (b + product)) <= tolerance), i);
     }
+    finish(status, compared);
 }

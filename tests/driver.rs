@@ -91,6 +91,17 @@ fn a_driver_without_a_device_never_gives_ram_figures() {
 }
 
 #[test]
+fn an_impossible_number_of_devices_is_a_fault_of_the_driver() {
+    for devices in [-1, 1_000_000] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (code, says, out, _out) = run_with(&driver_that_answers(folder.path(), 0, devices));
+        assert_eq!(code, Some(3), "{says}");
+        assert!(says.contains(&format!("counts {devices} devices")), "{says}");
+        assert!(!out.exists());
+    }
+}
+
+#[test]
 fn a_device_index_beyond_those_here_is_refused_with_their_number() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let driver = driver_that_answers(folder.path(), 0, 2);

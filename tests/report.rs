@@ -80,6 +80,37 @@ fn values_of_a_newer_minor_are_shown_as_unknown_and_not_drawn() {
 }
 
 #[test]
+fn an_array_of_documents_as_the_program_prints_it_is_read() {
+    let (assert, _) = with(|text| format!("[{text}, {text}]"));
+    assert.code(0);
+    let (assert, _) = with(|text| format!("[{text}, {{}}]"));
+    assert.code(2).stderr(predicates::str::contains("no hbmark run document"));
+}
+
+#[test]
+fn a_row_that_contradicts_its_verdict_is_not_drawn() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let run = folder.path().join("run.json");
+    let text = std::fs::read_to_string(recorded()).expect("the recorded run");
+    std::fs::write(&run, text.replace("\"verified\": true", "\"verified\": false")).expect("a file in the temporary folder");
+    let out = folder.path().join("report");
+    report(&run, &out).code(0).stderr(predicates::str::contains("left out"));
+    assert!(!out.join("charts").exists());
+}
+
+#[test]
+fn a_second_report_leaves_no_chart_of_the_first() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("report");
+    report(&recorded(), &out).code(0);
+    let gpu = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/h200-sxm-141gb/2026-12-01-0e791142.json");
+    report(&gpu, &out).code(0);
+    let names: Vec<String> =
+        std::fs::read_dir(out.join("charts")).expect("charts").flatten().map(|e| e.file_name().to_string_lossy().into()).collect();
+    assert!(!names.is_empty() && names.iter().all(|name| !name.contains("host")), "{names:?}");
+}
+
+#[test]
 fn json_that_is_no_run_is_told_apart() {
     let (assert, _) = with(|_| "{\"rows\": []}".into());
     assert.code(2).stderr(predicates::str::contains("no hbmark run document"));

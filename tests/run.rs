@@ -116,6 +116,53 @@ fn a_run_is_never_overwritten() {
 }
 
 #[test]
+fn a_folder_with_other_files_of_a_reports_names_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("summary.md"), "mine").expect("a file in the temporary folder");
+    small_run(folder.path(), &["stream/copy/f32@1048576"]).assert().code(2).stderr(predicates::str::contains("summary.md"));
+    assert_eq!(std::fs::read_to_string(folder.path().join("summary.md")).expect("the file"), "mine");
+    assert!(!folder.path().join("run.json").exists());
+}
+
+#[test]
+fn nobody_reading_standard_error_stops_no_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("hbmark"))
+        .args(["run", "stream/copy/f32@1048576", "--device", "host", "-o"])
+        .arg(&out)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stderr.take());
+    assert_eq!(child.wait().expect("the program ends").code(), Some(0));
+    assert!(record::load(&out).expect("the document loads").complete);
+}
+
+#[test]
+fn of_runs_that_choose_one_folder_one_wins_and_none_is_overwritten() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let codes: Vec<Option<i32>> = std::thread::scope(|scope| {
+        let start = || scope.spawn(|| small_run(&out, &["stream/copy/f32@1048576"]).output().expect("the program starts").status.code());
+        let runs: Vec<_> = (0..4).map(|_| start()).collect();
+        runs.into_iter().map(|run| run.join().expect("the run ends")).collect()
+    });
+    assert_eq!(codes.iter().filter(|code| **code == Some(0)).count(), 1, "{codes:?}");
+    assert_eq!(codes.iter().filter(|code| **code == Some(2)).count(), 3, "{codes:?}");
+}
+
+#[test]
+fn one_case_has_one_spelling() {
+    for id in
+        ["stream/copy/f32@04096", "stream/copy/f32@+4096", "stride/read/04", "conv3d/direct/f32/01x16", "conv3d/direct/f32/1x16@8x8x08"]
+    {
+        hbmark().args(["run", id, "--device", "host"]).assert().code(2);
+    }
+}
+
+#[test]
 fn a_label_without_a_key_is_refused() {
     hbmark().args(["run", "--label", "=x", "--device", "host"]).assert().code(2).stderr(predicates::str::contains("key=value"));
 }

@@ -93,7 +93,8 @@ trait Chart: Sized {
 }
 
 /// Draws every chart that the runs have data for into `dir`, as `<name>.svg` and
-/// `<name>.png`.
+/// `<name>.png`. Charts of these names that an earlier call left there are removed, so
+/// that the folder shows these runs alone.
 ///
 /// GPUs and hosts never share a chart: a host's are called `<name>-host`. Beyond
 /// eight runs of one kind a further chart `<name>-2` is begun.
@@ -106,16 +107,35 @@ pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
     draw_each::<bandwidth::Bandwidth>(&groups, dir, &mut drawn)?;
     draw_each::<stride::Stride>(&groups, dir, &mut drawn)?;
     draw_each::<conv3d::Conv3d>(&groups, dir, &mut drawn)?;
+    remove_stale(dir, &drawn.files)?;
     Ok(drawn)
+}
+
+/// Removes charts of an earlier call: files with a chart's name that were not drawn now.
+fn remove_stale(dir: &Path, drawn: &[PathBuf]) -> Result<(), ChartError> {
+    let is_chart = |path: &Path| {
+        let (Some(stem), Some(extension)) = (path.file_stem().and_then(|s| s.to_str()), path.extension()) else { return false };
+        let name = stem.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-').trim_end_matches("-host");
+        (extension == "svg" || extension == "png")
+            && [bandwidth::Bandwidth::NAME, stride::Stride::NAME, conv3d::Conv3d::NAME].contains(&name)
+    };
+    // No folder, nothing stale.
+    let Ok(entries) = std::fs::read_dir(dir) else { return Ok(()) };
+    for path in entries.flatten().map(|entry| entry.path()).filter(|path| is_chart(path) && !drawn.contains(path)) {
+        std::fs::remove_file(&path).map_err(|source| ChartError::Write { path, source })?;
+    }
+    Ok(())
 }
 
 /// The runs of each chart, with what distinguishes its files' names.
 fn groups(runs: &[Run]) -> Vec<(String, Group<'_>)> {
+    let names = words::names(&runs.iter().collect::<Vec<_>>());
+    let named: Vec<(&Run, String)> = runs.iter().zip(names).collect();
     [(DeviceKind::Cuda, ""), (DeviceKind::Host, "-host")]
         .into_iter()
         .flat_map(|(kind, suffix)| {
-            let of_kind: Vec<&Run> = runs.iter().filter(|run| run.device.kind == kind).collect();
-            let chunks: Vec<Vec<&Run>> = of_kind.chunks(RUNS_PER_CHART).map(<[_]>::to_vec).collect();
+            let of_kind: Vec<(&Run, String)> = named.iter().filter(|(run, _)| run.device.kind == kind).cloned().collect();
+            let chunks: Vec<Vec<(&Run, String)>> = of_kind.chunks(RUNS_PER_CHART).map(<[_]>::to_vec).collect();
             chunks.into_iter().enumerate().map(move |(n, runs)| {
                 let number = if n == 0 { String::new() } else { format!("-{}", n + 1) };
                 (format!("{suffix}{number}"), Group::new(kind, runs))

@@ -16,8 +16,9 @@ pub(super) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    pub(super) fn new(kind: DeviceKind, runs: Vec<&'a Run>) -> Self {
-        let names = words::names(&runs);
+    /// Runs of one kind with their names, which were told apart among all runs given.
+    pub(super) fn new(kind: DeviceKind, named: Vec<(&'a Run, String)>) -> Self {
+        let (runs, names) = named.into_iter().unzip();
         Self { kind, runs, names }
     }
 

@@ -126,7 +126,8 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
 /// Why a row's figures may not be drawn; none when they may.
 pub(crate) fn unsound(row: &Measurement) -> Option<&'static str> {
     match (row.status, row.verdict) {
-        (Status::Ok, Some(Verdict::Ok)) => None,
+        (Status::Ok, Some(Verdict::Ok)) if row.is_sound() => None,
+        (Status::Ok, Some(Verdict::Ok)) => Some("contradictory"),
         (Status::Ok, Some(v)) => Some(verdict(v)),
         (Status::Ok, None) => Some("no verdict"),
         (s, _) => Some(status(s)),

@@ -108,7 +108,7 @@ pub(super) fn check_plans(plans: &Plans) -> Result<(), Failure> {
         return Err(Failure::Plan(error.clone()));
     }
     match plans.error(|_, _| true) {
-        Some(error) if plans.only_peaks_left() => Err(DeviceError::Unusable(error.to_string()).into()),
+        Some(error) if plans.no_dram_left() => Err(DeviceError::Unusable(error.to_string()).into()),
         _ => Ok(()),
     }
 }

@@ -16,7 +16,10 @@ pub fn emit(text: &str) -> std::io::Result<()> {
 }
 
 /// Writes a remark to standard error. Nobody there to read it is no reason to stop.
+///
+/// Names from files and drivers may hold control characters, which a terminal would obey.
 pub fn note(text: &str) {
+    let text: String = text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect();
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 

@@ -10,7 +10,7 @@ use crate::{record, report};
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  hbmark report hbmark-out/nvidia-h200-20260501T120000Z -o h200-report")]
 pub struct Args {
-    /// Run documents, or folders that hold one
+    /// Run documents, arrays of them as --format json prints, or folders that hold one
     #[arg(required = true, value_name = "RUN|DIR")]
     runs: Vec<PathBuf>,
     /// Folder to write into; files of an earlier report there are replaced
@@ -19,7 +19,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Exit, Failure> {
-    let runs = args.runs.iter().map(|path| record::load(path)).collect::<Result<Vec<_>, _>>()?;
+    let runs = args.runs.iter().map(|path| record::load_all(path)).collect::<Result<Vec<_>, _>>()?.concat();
     let written = report::write(&runs, &args.output)?;
     for (chart, why) in &written.left_out {
         note(&format!("left out: {chart}: {why}"));

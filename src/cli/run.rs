@@ -66,21 +66,34 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     let several = selected.len() > 1;
     let interrupted = Arc::new(AtomicBool::new(false));
     stop_on_interrupt(&interrupted);
+    // Everything that can be refused is refused before anything is measured.
     let mut exit = Exit::Done;
+    let mut all_ready = Vec::new();
     for one in selected {
-        let outcome = prepare(args, one, several).and_then(|ready| measure_one(args, ready, &interrupted));
-        exit = exit.and(match outcome {
-            Ok(exit) => exit,
+        match prepare(args, one, several) {
+            Ok(ready) => all_ready.push(ready),
             // One device of several that cannot be measured does not keep the others from it.
             Err(failure) if several => {
                 note(&format!("error: {one}: {failure}"));
-                failure.exit()
+                exit = exit.and(failure.exit());
             }
             Err(failure) => return Err(failure),
-        });
-        if exit == Exit::Interrupted {
+        }
+    }
+    let mut runs = Vec::new();
+    for ready in all_ready {
+        let (run, outcome) = measure_one(ready, &interrupted);
+        exit = exit.and(outcome);
+        runs.push(run);
+        if interrupted.load(Ordering::SeqCst) {
             break;
         }
+    }
+    // What was found out about the devices is not lost with a table that cannot be written.
+    let printed = report::render(&runs, args.format, width()).map_err(Failure::from).and_then(|text| Ok(emit(&text)?));
+    if let Err(failure) = printed {
+        note(&format!("error: {failure}"));
+        exit = exit.and(failure.exit());
     }
     Ok(exit)
 }
@@ -142,6 +155,15 @@ fn claim(args: &Args, run: &Run, several: bool) -> Result<PathBuf, Failure> {
     };
     let mut taken = None;
     for folder in candidates {
+        // Tables and charts of somebody else would be replaced without a word.
+        if let Some(foreign) = report::NAMES.iter().map(|name| folder.join(name)).find(|path| path.exists())
+            && !folder.join(DOCUMENT_NAME).exists()
+        {
+            return Err(Failure::Usage(format!(
+                "{} is there already and no run of this program; choose another folder with -o",
+                foreign.display()
+            )));
+        }
         match record::create(run, &folder.join(DOCUMENT_NAME)) {
             Ok(()) => return Ok(folder),
             Err(error @ SaveError::Exists { .. }) => taken = Some(error),
@@ -151,10 +173,12 @@ fn claim(args: &Args, run: &Run, several: bool) -> Result<PathBuf, Failure> {
     Err(taken.map_or_else(|| Failure::Usage("no folder to write into was named".into()), Failure::Save))
 }
 
-fn measure_one(args: &Args, ready: Ready, interrupted: &AtomicBool) -> Result<Exit, Failure> {
+/// Measures one device and writes tables and charts beside its document.
+fn measure_one(ready: Ready, interrupted: &AtomicBool) -> (Run, Exit) {
     let Ready { mut device, plans, mut run, folder } = ready;
     let document = folder.join(DOCUMENT_NAME);
-    note(&format!("measuring {} ({} cases, profile {})", run.device.name, plans.len(), run.profile));
+    let which = run.device.index.map(|index| format!(", CUDA device {index}")).unwrap_or_default();
+    note(&format!("measuring {}{which} ({} cases, profile {})", run.device.name, plans.len(), run.profile));
     if run.device.kind == DeviceKind::Host && cfg!(debug_assertions) {
         note("warning: this is a debug build, whose host kernels are slow; use 'cargo run --release -- run'");
     }
@@ -164,35 +188,33 @@ fn measure_one(args: &Args, ready: Ready, interrupted: &AtomicBool) -> Result<Ex
             record::save(run, &document)
         });
     drop(progress);
-    let exit = match outcome {
+    let mut exit = match outcome {
         Ok(()) => Exit::of(&run),
         Err(SessionError::Interrupted(_)) => Exit::Interrupted,
         Err(SessionError::Save(error)) => {
-            note(&format!("error: {error}"));
+            note(&format!("error: {error}; the rows since are in the table alone"));
             Exit::of(&run).and(Failure::Save(error).exit())
         }
     };
-    // What was found out about the device is not lost with a table that cannot be written.
-    Ok(match publish(args, run, &folder) {
-        Ok(()) => exit,
-        Err(failure) => {
-            note(&format!("error: {failure}"));
-            exit.and(failure.exit())
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for row in &run.measurements {
+        if let Some(reason) = &row.reason {
+            by_reason.entry(reason).or_default().push(&row.id);
         }
-    })
-}
-
-/// Prints the results and writes tables and charts beside the document.
-fn publish(args: &Args, run: Run, folder: &Path) -> Result<(), Failure> {
-    for row in run.measurements.iter().filter(|row| row.reason.is_some()) {
-        note(&format!("{}: {}", row.id, row.reason.as_deref().unwrap_or_default()));
     }
-    let runs = [run];
-    emit(&report::render(&runs, args.format, width())?)?;
-    let written = report::write(&runs, folder)?;
-    note(&format!("document: {}", folder.join(DOCUMENT_NAME).display()));
-    if let Some(charts) = written.files.iter().find(|file| file.extension().is_some_and(|e| e == "svg")).and_then(|file| file.parent()) {
-        note(&format!("charts:   {}", charts.display()));
+    for (reason, ids) in by_reason {
+        note(&format!("{}: {reason}", ids.join(", ")));
     }
-    Ok(())
+    note(&format!("document: {}", document.display()));
+    match report::write(std::slice::from_ref(&run), &folder) {
+        Ok(written) if written.files.iter().any(|file| file.extension().is_some_and(|e| e == "svg")) => {
+            note(&format!("charts:   {}", folder.join(report::CHARTS).display()));
+        }
+        Ok(_) => {}
+        Err(error) => {
+            note(&format!("error: {error}"));
+            exit = exit.and(Failure::Report(error).exit());
+        }
+    }
+    (run, exit)
 }

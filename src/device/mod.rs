@@ -46,9 +46,14 @@ impl Verification {
     /// From the status words that a check adds to.
     ///
     /// The balance is what was expected of all results together less what they are,
-    /// modulo 2^64: it shows what no single comparison was answerable for.
-    pub(crate) fn from_status([mismatches, first_bad, balance]: [u64; 3]) -> Self {
-        Self { mismatches: mismatches.max(u64::from(balance != 0)), first_bad: (mismatches > 0).then_some(first_bad) }
+    /// modulo 2^64: it shows what no single comparison was answerable for. A check that
+    /// compared other than `expected` results has not done its work.
+    pub(crate) fn from_status([mismatches, first_bad, balance, compared]: [u64; 4], expected: u64) -> Self {
+        let unchecked = expected.abs_diff(compared);
+        Self {
+            mismatches: mismatches.max(u64::from(balance != 0)).saturating_add(unchecked),
+            first_bad: (mismatches > 0).then_some(first_bad),
+        }
     }
 
     /// Whether everything was right.
@@ -57,8 +62,8 @@ impl Verification {
     }
 }
 
-/// Status words before a check: nothing wrong, no index yet, balanced.
-pub(crate) const STATUS_START: [u64; 3] = [0, u64::MAX, 0];
+/// Status words before a check: nothing wrong, no index yet, balanced, nothing compared.
+pub(crate) const STATUS_START: [u64; 4] = [0, u64::MAX, 0, 0];
 
 /// A place where cases run.
 pub trait Device {
@@ -98,4 +103,26 @@ pub trait Program {
     /// # Errors
     /// When the device fails; wrong results are no error here but a finding.
     fn verify(&mut self) -> Result<Verification, DeviceError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_that_did_not_run_is_no_pass() {
+        assert!(!Verification::from_status(STATUS_START, 1000).passed());
+        assert!(Verification::from_status([0, u64::MAX, 0, 1000], 1000).passed());
+    }
+
+    #[test]
+    fn results_that_do_not_balance_are_wrong_though_each_compared_well() {
+        let unbalanced = Verification::from_status([0, u64::MAX, 7, 1000], 1000);
+        assert_eq!(unbalanced, Verification { mismatches: 1, first_bad: None });
+    }
+
+    #[test]
+    fn the_lowest_wrong_index_is_kept() {
+        assert_eq!(Verification::from_status([2, 40, 0, 100], 100), Verification { mismatches: 2, first_bad: Some(40) });
+    }
 }

@@ -32,7 +32,7 @@ impl std::str::FromStr for Selector {
                 let nearest = ["all", "host"].into_iter().max_by(|a, b| strsim::jaro(&lower, a).total_cmp(&strsim::jaro(&lower, b)));
                 let hint = nearest
                     .filter(|name| strsim::jaro(&lower, name) > 0.6)
-                    .map(|name| format!(": did you mean '{name}'?"))
+                    .map(|name| format!(" (did you mean '{name}'?)"))
                     .unwrap_or_default();
                 format!("'{text}' is no device{hint}; give an index such as 0, a UUID such as GPU-1b2c..., 'all' or 'host'")
             }),
@@ -95,9 +95,8 @@ fn by_uuid(wanted: &str, count: u32) -> Result<Selected, DeviceError> {
         uuids.push(cuda::summary(index)?.uuid);
     }
     let lower = wanted.to_ascii_lowercase();
-    // People copy UUIDs with and without the prefix of a slice.
-    let bare = |uuid: &str| uuid.to_ascii_lowercase().split_once('-').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
-    let matching: Vec<u32> = (0..count).filter(|&i| bare(&uuids[i as usize]).starts_with(&bare(&lower))).collect();
+    let some_id = lower.len() > "gpu-".len();
+    let matching: Vec<u32> = (0..count).filter(|&i| some_id && uuids[i as usize].to_ascii_lowercase().starts_with(&lower)).collect();
     match matching[..] {
         [index] => Ok(Selected::Cuda(index)),
         [] => Err(DeviceError::NotFound(format!("no CUDA device has the UUID '{wanted}'; those here are {}", uuids.join(", ")))),

@@ -120,6 +120,16 @@ pub struct Samples {
     pub stopped_by: &'static str,
 }
 
+/// The time of `executions` on the device's clock, ns.
+fn timed(program: &mut dyn Program, executions: u32) -> Result<f64, DeviceError> {
+    let ns = program.execute(executions)?;
+    if ns.is_finite() && ns > 0.0 {
+        Ok(ns)
+    } else {
+        Err(DeviceError::Failed(format!("the device's clock says that {executions} executions took {ns} ns: its times cannot be used")))
+    }
+}
+
 /// Warms a program up until its time no longer falls, then samples it until a rule is met.
 ///
 /// `go_on` is asked before each timed piece; the result is none once it answers no.
@@ -143,7 +153,7 @@ pub fn sample(
         if !go_on() {
             return Ok(None);
         }
-        let total_ns = program.execute(executions)?;
+        let total_ns = timed(program, executions)?;
         spent_ns += total_ns;
         ns.push(total_ns / f64::from(executions));
         if let Some(rule) = rules.iter().find(|rule| rule.is_met(&ns, spent_ns)) {
@@ -167,9 +177,9 @@ fn warm_up(program: &mut dyn Program, budget: &Budget, go_on: &dyn Fn() -> bool)
             return Ok(None);
         }
         let executions = (budget.least_sample_ns / best).ceil().clamp(1.0, 1e6) as u32;
-        let total = program.execute(executions)?;
+        let total = timed(program, executions)?;
         spent += total;
-        let each = (total / f64::from(executions)).max(1.0);
+        let each = total / f64::from(executions);
         since_better = if each < best * (1.0 - PLATEAU_TOLERANCE) { 0 } else { since_better + 1 };
         best = best.min(each);
     }
@@ -245,6 +255,15 @@ mod tests {
     fn no_row_stores_more_than_64_samples() {
         let ns: Vec<f64> = (0..400).map(|i| if i % 2 == 0 { 2e6 } else { 4e6 }).collect();
         assert!(sampled(&ns).ns.len() <= 64);
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_is_a_failure_and_no_figure() {
+        let budget = Budget::of(Profile::Quick, DeviceKind::Cuda);
+        for ns in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
+            let mut program = Scripted { ns: vec![2e6, ns], calls: 0, executions: 0 };
+            assert!(sample(&mut program, &budget, &stop_rules(&budget), &|| true).is_err(), "{ns}");
+        }
     }
 
     #[test]

@@ -57,9 +57,9 @@ impl Plans {
         self.planned.iter().find_map(|(id, case)| case.as_ref().err().filter(|e| wanted(id, e)))
     }
 
-    /// Whether no case but a compute peak could be planned.
-    pub fn only_peaks_left(&self) -> bool {
-        self.planned.iter().all(|(id, case)| case.is_err() || id.pattern() == "compute")
+    /// Whether no case is left that exercises the memory itself.
+    pub fn no_dram_left(&self) -> bool {
+        !self.planned.iter().any(|(_, case)| case.as_ref().is_ok_and(|case| case.level == pattern::Level::Dram))
     }
 }
 

@@ -84,6 +84,7 @@ impl Pattern for Compute {
             compute_pipe: Some(Pipe::FmaF32),
             notes: Vec::new(),
             plan: Plan {
+                compared: chains,
                 buffers: vec![Buffer::output(bytes), Buffer::random_f32(bytes, SEED)],
                 work: Work::Kernel(launch("compute_fma_f32", args(None), body)),
                 check: launch("check_compute_fma_f32", args(Some(Arg::Status)), None),

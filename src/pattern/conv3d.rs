@@ -116,7 +116,7 @@ impl Pattern for Conv3d {
         let plan = plan(&shape, facts);
         if plan.footprint_bytes() > facts.free_bytes / 10 * 9 {
             return Err(PlanError::TooLarge(format!(
-                "'{id}' needs {} MiB and {} MiB are free; choose a smaller volume after '@'",
+                "'{id}' needs {} MiB and {} MiB are free; choose fewer channels or a smaller volume after '@'",
                 plan.footprint_bytes() >> 20,
                 facts.free_bytes >> 20
             )));
@@ -155,7 +155,9 @@ fn shape(id: &CaseId) -> Result<Shape, PlanError> {
         "depthwise" => Convolution::Depthwise,
         _ => return Err(unknown()),
     };
-    let numbers = |text: &str| text.split('x').map(str::parse).collect::<Result<Vec<u64>, _>>().ok();
+    // One spelling for one case: no signs, no leading zeros.
+    let number = |text: &str| text.parse::<u64>().ok().filter(|n| n.to_string() == text);
+    let numbers = |text: &str| text.split('x').map(number).collect::<Option<Vec<u64>>>();
     let channels: Option<[u64; 2]> = numbers(channels).and_then(|n| n.try_into().ok());
     let [channels_in, channels_out] = channels.ok_or_else(unknown)?;
     let extent = match id.size() {
@@ -195,6 +197,7 @@ fn plan(shape: &Shape, facts: &Facts) -> Plan {
         body: None,
     };
     Plan {
+        compared: shape.outputs(),
         buffers: vec![
             Buffer::output(shape.outputs() * 4),
             Buffer::random_f32(shape.inputs() * 4, SEED_INPUT),

@@ -49,6 +49,7 @@ impl Pattern for CopyEngine {
             notes: sizing.notes,
             plan: Plan {
                 buffers: vec![Buffer::output(array), Buffer::random_words(array, SEED)],
+                compared: array / 4,
                 work: Work::Copy { from: 1, to: 0 },
                 check: Launch {
                     module: "stream",

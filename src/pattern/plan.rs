@@ -55,8 +55,9 @@ pub enum Arg {
     U32(u32),
     /// A single-precision number.
     F32(f32),
-    /// The address of the three 64-bit words that a check adds to: how many results
-    /// were wrong, the lowest wrong index, and the balance of all results.
+    /// The address of the four 64-bit words that a check adds to: how many results
+    /// were wrong, the lowest wrong index, the balance of all results, and how many
+    /// were compared.
     Status,
 }
 
@@ -114,6 +115,8 @@ pub struct Plan {
     pub(crate) work: Work,
     /// What compares the outputs with their expected values afterwards.
     pub(crate) check: Launch,
+    /// How many results the check compares.
+    pub(crate) compared: u64,
 }
 
 impl Plan {

@@ -6,7 +6,7 @@ use super::{CaseId, DeviceKind, Facts, PATTERNS, PlanError, Profile, pattern_of}
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectError {
     /// A name that nothing is called.
-    #[error("no pattern or case is called '{name}'{}; 'hbmark list cases' shows all", .nearest.as_ref().map(|n| format!(": did you mean '{n}'?")).unwrap_or_default())]
+    #[error("no pattern or case is called '{name}'{}; 'hbmark list cases' shows all", .nearest.as_ref().map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default())]
     Unknown {
         /// As the user wrote it.
         name: String,
@@ -87,11 +87,12 @@ fn ids(profile: Profile, kind: DeviceKind) -> Vec<String> {
 }
 
 fn nearest(name: &str, kind: DeviceKind) -> Option<String> {
+    let name = name.to_lowercase();
     let mut names: Vec<String> = PATTERNS.iter().map(|p| p.name().to_owned()).collect();
     names.extend(ids(Profile::Full, kind));
     names
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(name, &candidate), candidate))
+        .map(|candidate| (strsim::jaro_winkler(&name, &candidate), candidate))
         .filter(|(score, _)| *score > 0.7)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
@@ -134,7 +135,7 @@ mod tests {
     #[test]
     fn a_mistyped_name_gets_the_nearest() {
         let e = chosen(&["strem"], Profile::Quick, DeviceKind::Host).unwrap_err().to_string();
-        assert!(e.contains("'strem': did you mean 'stream'?"), "{e}");
+        assert!(e.contains("'strem' (did you mean 'stream'?)"), "{e}");
         let e = chosen(&["zzz"], Profile::Quick, DeviceKind::Host).unwrap_err().to_string();
         assert!(!e.contains("did you mean"), "{e}");
     }

@@ -93,6 +93,9 @@ pub fn size_of(id: &CaseId, facts: &Facts, arrays: u64, element_bytes: u64) -> R
         return default_size(facts, arrays);
     };
     let bytes: u64 = text.parse().map_err(|_| PlanError::Invalid(format!("'{id}': '{text}' is not a number of bytes")))?;
+    if *text != bytes.to_string() {
+        return Err(PlanError::Invalid(format!("'{id}': write the size as @{bytes}")));
+    }
     if bytes == 0 || !bytes.is_multiple_of(element_bytes) {
         let down = (bytes / element_bytes * element_bytes).max(element_bytes);
         return Err(PlanError::Invalid(format!(
@@ -115,7 +118,7 @@ pub fn size_of(id: &CaseId, facts: &Facts, arrays: u64, element_bytes: u64) -> R
 
 fn too_little(free: u64, needed: u64) -> PlanError {
     PlanError::TooLarge(format!(
-        "too little free memory for a meaningful figure: {} MiB are free and {} MiB are needed; end other programs on this device, or name a smaller size after '@' (the row then shows the cache)",
+        "too little free memory for a meaningful figure: {} MiB are free and {} MiB are needed; end other programs here, raise the limit of the container, or name a smaller size after '@' (the row then shows the cache)",
         free / MIB,
         needed.div_ceil(MIB)
     ))

@@ -191,7 +191,8 @@ fn plan(operation: Operation, array: u64, facts: &Facts) -> Plan {
             check(vec![Arg::Buffer(0), n, Arg::U32(SEED_B), Arg::U32(SEED_C), Arg::F32(data::TRIAD_SCALAR), Arg::Status]),
         ),
     };
-    Plan { buffers, work: Work::Kernel(Launch { body, ..launch(kernel.entry, grid, args) }), check }
+    let compared = if operation == Operation::Read { u64::from(grid) } else { words };
+    Plan { compared, buffers, work: Work::Kernel(Launch { body, ..launch(kernel.entry, grid, args) }), check }
 }
 
 #[cfg(test)]

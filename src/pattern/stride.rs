@@ -78,7 +78,7 @@ impl Pattern for Stride {
     fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
         let unknown = || PlanError::Unknown(format!("'{id}' is not stride/<read|copy>/<stride bytes>"));
         let [operation @ ("read" | "copy"), stride] = id.parts()[..] else { return Err(unknown()) };
-        let stride: u64 = stride.parse().map_err(|_| unknown())?;
+        let stride: u64 = stride.parse().ok().filter(|n: &u64| n.to_string() == stride).ok_or_else(unknown)?;
         if facts.kind == DeviceKind::Cuda {
             return Err(PlanError::Unsupported("stride has no CUDA kernel in this version".into()));
         }
@@ -135,6 +135,7 @@ fn plan(copies: bool, array: u64, walk: Walk, facts: &Facts) -> Plan {
         (Buffer::output(u64::from(facts.units) * 8), "stride_read", "check_stride_read")
     };
     Plan {
+        compared: if copies { array / ELEMENT_BYTES } else { u64::from(facts.units) },
         buffers: vec![first, Buffer::random_words(array, SEED)],
         work: Work::Kernel(launch(work, with(vec![Arg::Buffer(0), Arg::Buffer(1)], vec![]))),
         check: launch(check, with(vec![Arg::Buffer(0)], vec![Arg::U32(SEED), Arg::Status])),

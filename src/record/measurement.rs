@@ -156,8 +156,14 @@ impl Measurement {
         }
     }
 
-    /// Whether its figures may be drawn or ranked.
+    /// Whether its figures may be drawn or ranked: judged `ok`, and nothing in the row says otherwise.
     pub fn is_sound(&self) -> bool {
-        self.status == Status::Ok && self.verdict == Some(Verdict::Ok)
+        let positive = |figure: Option<f64>| figure.is_some_and(|x| x.is_finite() && x > 0.0);
+        self.status == Status::Ok
+            && self.verdict == Some(Verdict::Ok)
+            && self.verified == Some(true)
+            && self.mismatches.unwrap_or(0) == 0
+            && positive(self.achieved_gbps)
+            && positive(self.time_ns.as_ref().map(|time| time.median))
     }
 }

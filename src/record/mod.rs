@@ -10,7 +10,7 @@ pub use device::{Device, Ecc, Memory, Pcie, RemappedRows, Virtualization};
 pub use document::{Host, Peak, Peaks, Program, Provenance, Run};
 pub use measurement::{Measurement, Status, Time, Verdict};
 pub(crate) use store::write_whole;
-pub use store::{DOCUMENT_NAME, LoadError, SaveError, create, find, load, save};
+pub use store::{DOCUMENT_NAME, LoadError, SaveError, create, find, load, load_all, save};
 pub use version::{SCHEMA_VERSION, SUITE_VERSION};
 
 /// Why optional fields of an object hold null: field name to reason.
@@ -36,7 +36,8 @@ pub fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// A name as an id: lower case, and one dash for whatever is neither letter nor digit.
+/// A name as an id: lower case, and one dash for whatever is neither letter nor digit;
+/// `unnamed` when nothing is left.
 pub fn slug(name: &str) -> String {
     let mut slug = String::new();
     for c in name.chars().map(|c| c.to_ascii_lowercase()) {
@@ -46,7 +47,10 @@ pub fn slug(name: &str) -> String {
             slug.push('-');
         }
     }
-    slug.trim_end_matches('-').to_owned()
+    match slug.trim_end_matches('-') {
+        "" => "unnamed".to_owned(),
+        slug => slug.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -57,7 +61,7 @@ mod tests {
     fn a_slug_has_letters_digits_and_single_dashes() {
         assert_eq!(slug("NVIDIA A100-SXM4-80GB"), "nvidia-a100-sxm4-80gb");
         assert_eq!(slug("Intel(R) Xeon(R)  Gold/../x"), "intel-r-xeon-r-gold-x");
-        assert_eq!(slug("***"), "");
+        assert_eq!(slug("***"), "unnamed");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use atomic_write_file::AtomicWriteFile;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{Run, SCHEMA_VERSION, version::major};
 
@@ -15,7 +16,7 @@ pub const DOCUMENT_NAME: &str = "run.json";
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// The folder cannot be written, or the disk is full.
-    #[error("cannot write {}: {source}; what was there before, if anything, is unchanged", path.display())]
+    #[error("cannot write {}: {source}; what was there before, if anything, is unchanged; a folder that can be written on a disk with room is needed", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -140,11 +141,39 @@ pub fn find(path: &Path) -> Result<PathBuf, LoadError> {
 /// Reads the document of a file or of a run's folder.
 ///
 /// # Errors
-/// When there is none, or it is not a run document that this program can read.
+/// When there is none, or it is not one run document that this program can read.
 pub fn load(path: &Path) -> Result<Run, LoadError> {
-    let path = find(path)?;
-    let bytes = std::fs::read(&path).map_err(|source| LoadError::Unreadable { path: path.clone(), source })?;
+    let (bytes, path) = read(path)?;
     parse(&bytes, &path)
+}
+
+/// Reads every document of a file: one, or an array as `--format json` prints it.
+///
+/// # Errors
+/// As [`load`], for the first that cannot be read.
+pub fn load_all(path: &Path) -> Result<Vec<Run>, LoadError> {
+    let (bytes, path) = read(path)?;
+    if !bytes.trim_ascii_start().starts_with(b"[") {
+        return Ok(vec![parse(&bytes, &path)?]);
+    }
+    let documents: Vec<&RawValue> = serde_json::from_slice(&bytes).map_err(|error| not_read(error, &path))?;
+    documents.iter().map(|document| parse(document.get().as_bytes(), &path)).collect()
+}
+
+fn read(path: &Path) -> Result<(Vec<u8>, PathBuf), LoadError> {
+    let path = find(path)?;
+    match std::fs::read(&path) {
+        Ok(bytes) => Ok((bytes, path)),
+        Err(source) => Err(LoadError::Unreadable { path, source }),
+    }
+}
+
+fn not_read(error: serde_json::Error, path: &Path) -> LoadError {
+    let (path, message) = (path.to_owned(), error.to_string());
+    match error.classify() {
+        serde_json::error::Category::Data => LoadError::NotARun { path, message },
+        _ => LoadError::NotJson { path, message, cut_off: error.is_eof() },
+    }
 }
 
 fn parse(bytes: &[u8], path: &Path) -> Result<Run, LoadError> {
@@ -154,19 +183,12 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Run, LoadError> {
     struct Versioned {
         schema_version: Option<String>,
     }
-    let path = path.to_owned();
-    let broken = |e: serde_json::Error, path: PathBuf| match e.classify() {
-        serde_json::error::Category::Data => LoadError::NotARun { path, message: e.to_string() },
-        _ => LoadError::NotJson { path, message: e.to_string(), cut_off: e.is_eof() },
-    };
-    let Versioned { schema_version } = serde_json::from_slice(bytes).map_err(|e| broken(e, path.clone()))?;
-    let Some(found) = schema_version else {
-        return Err(LoadError::NotARun { path, message: "it has no schema_version".into() });
-    };
+    let not_a_run = |message: String| LoadError::NotARun { path: path.to_owned(), message };
+    let Versioned { schema_version } = serde_json::from_slice(bytes).map_err(|error| not_read(error, path))?;
+    let found = schema_version.ok_or_else(|| not_a_run("it has no schema_version".into()))?;
     match major(&found) {
-        None => return Err(LoadError::NotARun { path, message: format!("schema_version '{found}' is not a dotted number") }),
-        Some(m) if Some(m) > major(SCHEMA_VERSION) => return Err(LoadError::TooNew { path, found }),
-        Some(_) => {}
+        None => Err(not_a_run(format!("schema_version '{found}' is not a dotted number"))),
+        Some(m) if Some(m) > major(SCHEMA_VERSION) => Err(LoadError::TooNew { path: path.to_owned(), found }),
+        Some(_) => serde_json::from_slice(bytes).map_err(|error| not_read(error, path)),
     }
-    serde_json::from_slice(bytes).map_err(|e| broken(e, path))
 }

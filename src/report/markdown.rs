@@ -3,14 +3,12 @@
 
 use std::fmt::Write;
 
+use super::CHARTS;
 use super::columns::{self, Column, Footnotes, UNKNOWN};
 use super::{Exporter, ReportError};
 use crate::chart::{Drawn, words};
 use crate::pattern::{DeviceKind, Level};
 use crate::record::Run;
-
-/// The folder of the charts, beside the page.
-pub(super) const CHARTS: &str = "charts";
 
 /// The cases of the summary and their columns' heads.
 const SUMMARY: [(&str, &str); 5] = [

@@ -47,6 +47,12 @@ pub enum ReportError {
     },
 }
 
+/// The folder of charts in a report.
+pub const CHARTS: &str = "charts";
+
+/// What [`write()`] makes in a folder.
+pub const NAMES: [&str; 3] = ["summary.md", "measurements.csv", CHARTS];
+
 /// What [`write()`] did.
 #[derive(Debug)]
 pub struct Written {
@@ -82,7 +88,7 @@ pub fn render(runs: &[Run], format: Format, width: Option<usize>) -> Result<Stri
 /// # Errors
 /// When a document cannot be exported or a file cannot be written.
 pub fn write(runs: &[Run], dir: &Path) -> Result<Written, ReportError> {
-    let drawn = chart::draw_all(runs, &dir.join(markdown::CHARTS))?;
+    let drawn = chart::draw_all(runs, &dir.join(CHARTS))?;
     let mut written = Written { files: Vec::new(), left_out: drawn.left_out.clone() };
     for (name, text) in
         [("summary.md", markdown::Markdown { charts: Some(&drawn) }.export(runs)?), ("measurements.csv", csv::Csv.export(runs)?)]

@@ -35,6 +35,7 @@ fn cure(code: u32) -> Option<&'static str> {
             "the driver finds no GPU: look at 'nvidia-smi -L', at CUDA_VISIBLE_DEVICES, and whether the container was started with its GPUs"
         }
         101 => "look at CUDA_VISIBLE_DEVICES: it may name a device that is not here",
+        500 => "the library found as libcuda is not a whole driver: look at HBMARK_CUDA_DRIVER and LD_LIBRARY_PATH",
         222 => "the driver is older than this program's kernels: update it to 525 or newer",
         802 => "the NVSwitch fabric is not up: start the nvidia-fabricmanager service, of the driver's own version",
         803 => "the loaded kernel module and the driver library are of different versions: reboot, or reload the nvidia modules",
@@ -53,7 +54,7 @@ fn describe(what: &str, code: u32) -> String {
 /// An error of a device at work.
 pub(super) fn at_work(what: &str) -> impl FnOnce(CudaError) -> DeviceError {
     move |error| match error {
-        CudaError::OutOfMemory => DeviceError::OutOfMemory(what.to_owned()),
+        CudaError::OutOfMemory => DeviceError::OutOfMemory(format!("{what}; see with nvidia-smi whether another program holds it")),
         _ => DeviceError::Failed(describe(what, number(error))),
     }
 }

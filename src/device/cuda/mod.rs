@@ -61,6 +61,14 @@ pub fn presence() -> Result<Presence, DeviceError> {
     if devices == 0 {
         return Err(unusable("looking for CUDA devices")(cust::error::CudaError::NoDevice));
     }
+    // No driver shows more; a negative count comes as a very large one.
+    const MOST_DEVICES: u32 = 1024;
+    if devices > MOST_DEVICES {
+        return Err(DeviceError::Unusable(format!(
+            "the NVIDIA driver counts {} devices, which cannot be: reinstall the driver",
+            devices.cast_signed()
+        )));
+    }
     Ok(Presence::Working { devices })
 }
 

@@ -212,6 +212,6 @@ impl Program for CudaProgram<'_> {
         self.synchronize("checking the results")?;
         let mut status = STATUS_START;
         self.status.copy_to(&mut status).map_err(at_work("reading the check's result"))?;
-        Ok(Verification::from_status(status))
+        Ok(Verification::from_status(status, self.plan.compared))
     }
 }

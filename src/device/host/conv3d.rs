@@ -365,6 +365,7 @@ mod tests {
         let Work::Kernel(work) = &mut plan.work else { unreachable!() };
         work.args[3] = Arg::U64(2);
         plan.check.args[3] = Arg::U64(2);
+        plan.compared *= 2;
         plan
     }
 

@@ -255,9 +255,9 @@ impl HostProgram<'_> {
     }
 
     fn check(&self) -> Verification {
-        let Findings([mismatches, first_bad]) = self.launch(&self.check).into_iter().fold(Findings::NONE, Findings::merge);
+        let found = self.launch(&self.check).into_iter().fold(Findings::NONE, Findings::merge);
         // The shares of all workers are proven to be all items, so nothing is left to balance.
-        Verification::from_status([mismatches, first_bad, 0])
+        Verification::from_status([found.mismatches, found.first_bad, 0, found.compared], self.plan.compared)
     }
 }
 

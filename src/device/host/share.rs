@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use crate::device::STATUS_START;
-
 /// One worker's part of a launch.
 ///
 /// The split is static: which items a worker has depends on nothing but their number.
@@ -28,23 +26,28 @@ impl Share {
     }
 }
 
-/// What a check has found: wrong results, and the lowest index of one.
+/// What a check has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Findings(pub [u64; 2]);
+pub(super) struct Findings {
+    /// How many were wrong.
+    pub mismatches: u64,
+    /// The lowest index of one.
+    pub first_bad: u64,
+    /// How many were compared.
+    pub compared: u64,
+}
 
 impl Findings {
-    /// Nothing wrong yet.
-    pub const NONE: Self = Self([STATUS_START[0], STATUS_START[1]]);
-
-    /// Adds a wrong result.
-    pub fn add(&mut self, index: u64) {
-        *self = self.merge(Self([1, index]));
-    }
+    /// Nothing compared yet.
+    pub const NONE: Self = Self { mismatches: 0, first_bad: u64::MAX, compared: 0 };
 
     /// Both together.
     pub fn merge(self, other: Self) -> Self {
-        let (Self([n, first]), Self([m, second])) = (self, other);
-        Self([n + m, first.min(second)])
+        Self {
+            mismatches: self.mismatches + other.mismatches,
+            first_bad: self.first_bad.min(other.first_bad),
+            compared: self.compared + other.compared,
+        }
     }
 }
 
@@ -55,7 +58,7 @@ impl Findings {
 #[inline(always)]
 pub(super) fn compare<T: Copy>(first: u64, results: &[T], is_right: impl Fn(u64, T) -> bool) -> Findings {
     const BLOCK: usize = 1024;
-    let mut findings = Findings::NONE;
+    let mut findings = Findings { compared: results.len() as u64, ..Findings::NONE };
     for (block, start) in results.chunks(BLOCK).zip((first..).step_by(BLOCK)) {
         let mut wrong = 0u32;
         for (k, &result) in block.iter().enumerate() {
@@ -64,7 +67,8 @@ pub(super) fn compare<T: Copy>(first: u64, results: &[T], is_right: impl Fn(u64,
         if wrong > 0 {
             for (k, &result) in block.iter().enumerate() {
                 if !is_right(start + k as u64, result) {
-                    findings.add(start + k as u64);
+                    findings.mismatches += 1;
+                    findings.first_bad = findings.first_bad.min(start + k as u64);
                 }
             }
         }
@@ -101,9 +105,9 @@ mod tests {
     #[test]
     fn a_comparison_counts_what_is_wrong_and_names_the_lowest() {
         let mut results: Vec<u64> = (100..5000).collect();
-        assert_eq!(compare(100, &results, |i, r| i == r), Findings::NONE);
+        assert_eq!(compare(100, &results, |i, r| i == r), Findings { compared: 4900, ..Findings::NONE });
         results[4000] = 0;
         results[1500] = 0;
-        assert_eq!(compare(100, &results, |i, r| i == r), Findings([2, 1600]));
+        assert_eq!(compare(100, &results, |i, r| i == r), Findings { mismatches: 2, first_bad: 1600, compared: 4900 });
     }
 }
