@@ -1,10 +1,14 @@
 //! HOW it is measured: sampling and stop rules, statistics, verification, verdicts.
 
+mod case;
 mod sampling;
 mod session;
 pub mod statistics;
+#[cfg(test)]
+mod testing;
 mod verdict;
 
+pub use case::{Interrupted, measure};
 pub use sampling::{Budget, Count, Noise, Samples, StopRule, TimeLimit, sample, stop_rules};
-pub use session::{Event, Interrupted, Plans, SessionError, measure, run};
+pub use session::{Event, Plans, SessionError, run};
 pub use verdict::verdict;

@@ -63,17 +63,13 @@ pub fn default_size(facts: &Facts, arrays: u64) -> Result<Sizing, PlanError> {
             }
             let wanted = facts.cache_bytes.map_or(room, |cache| cache.saturating_mul(HOST_CACHE_MULTIPLE).max(HOST_TOTAL_MIN));
             match facts.cache_bytes {
-                None => notes.push(format!(
-                    "last-level cache unknown: buffers of {} MiB together may have been served from it in part",
-                    room / MIB
-                )),
                 Some(cache) if wanted > room => notes.push(format!(
                     "buffers capped at {} MiB beside a last-level cache of {} MiB: up to {:.0} % of the accesses may have been served from it",
                     room / MIB,
                     cache / MIB,
                     (cache as f64 / room as f64 * 100.0).min(100.0)
                 )),
-                Some(_) => {}
+                _ => {}
             }
             (wanted.div_ceil(arrays), room / arrays)
         }
@@ -178,10 +174,9 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_host_cache_is_noted() {
+    fn an_unknown_host_cache_takes_all_the_room_there_is() {
         let s = default_size(&host(None, 4 << 30), 2).unwrap();
         assert_eq!(s.bytes_each * 2, 1024 * MIB);
-        assert!(s.notes[0].contains("unknown"));
     }
 
     #[test]

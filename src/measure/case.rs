@@ -1,0 +1,231 @@
+//! One case on one device: what the device gave, and the row that it makes.
+
+use std::time::Instant;
+
+use super::{Budget, Samples, sample, statistics, stop_rules, verdict};
+use crate::device::{Device, DeviceError, Variant, Verification};
+use crate::pattern::{self, Case, Facts, Level, Profile};
+use crate::record::{Measurement, Missing, Peaks, Status, Time, known};
+
+/// The run was ended by the user; the document holds the finished cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted; the document holds the cases that were finished")]
+pub struct Interrupted;
+
+/// Measures one case.
+///
+/// A failure of the device becomes a row with its reason.
+///
+/// # Errors
+/// Only when `go_on` answers no.
+pub fn measure(
+    case: &Case,
+    device: &mut dyn Device,
+    facts: &Facts,
+    profile: Profile,
+    peaks: &Peaks,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Measurement, Interrupted> {
+    match observe(case, device, &Budget::of(profile, facts.kind), go_on) {
+        Ok(Some(observed)) => Ok(evaluate(case, observed, facts, peaks)),
+        Ok(None) => Err(Interrupted),
+        Err(error) => Ok(failed(case, &error)),
+    }
+}
+
+fn failed(case: &Case, error: &DeviceError) -> Measurement {
+    let row = Measurement::without_figures(&case.id.to_string(), case.id.pattern(), status_of_device(error), error.to_string());
+    Measurement { level: Some(case.level), parameters: case.parameters.clone(), ..row }
+}
+
+/// What the device gave.
+struct Observed {
+    variant: Variant,
+    samples: Samples,
+    verification: Verification,
+    wall_s: f64,
+}
+
+/// Runs a case on the device; none when `go_on` answers no.
+fn observe(case: &Case, device: &mut dyn Device, budget: &Budget, go_on: &dyn Fn() -> bool) -> Result<Option<Observed>, DeviceError> {
+    let started = Instant::now();
+    let mut program = device.load(&case.plan)?;
+    let Some(samples) = sample(program.as_mut(), budget, &stop_rules(budget), go_on)? else { return Ok(None) };
+    let verification = program.verify()?;
+    Ok(Some(Observed { variant: program.variant(), samples, verification, wall_s: started.elapsed().as_secs_f64() }))
+}
+
+/// Turns what the device gave into a row.
+fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Measurement {
+    let sorted = statistics::sorted(&observed.samples.ns);
+    let median = statistics::quantile(&sorted, 0.5);
+    let theoretical = peaks.memory_theoretical_gbps();
+    let achieved_gbps = case.bytes.requested() as f64 / median;
+    let achieved_gflops = case.flops as f64 / median;
+
+    let mut missing = Missing::new();
+    missing.insert("bytes.dram".into(), "no hardware counters were imported".into());
+    for field in ["sm_clock_mhz", "telemetry"] {
+        missing.insert(field.into(), "this version of the program does not read it".into());
+    }
+    let fraction_of_peak = known(&mut missing, "fraction_of_peak", fraction_of_peak(case, achieved_gbps, theoretical));
+    let compute_utilization = known(&mut missing, "compute_utilization", utilization(case, achieved_gflops, peaks));
+    if case.compute_pipe.is_none() {
+        missing.insert("compute_pipe".into(), "the case has no floating-point operations".into());
+    }
+    let footprint = case.plan.footprint_bytes();
+    let mut notes = case.notes.clone();
+    if facts.cache_bytes.is_none() && case.level == Level::Dram {
+        notes.push(format!("the size of the last cache is not known: these {footprint} bytes may have been served from it in part"));
+    }
+    let cache_fraction = facts
+        .cache_bytes
+        .map(|cache| cache as f64 / footprint.max(1) as f64)
+        .ok_or_else(|| "the size of the last cache is not known".to_owned());
+    if case.bytes.issued.is_none() {
+        missing.insert("bytes.issued".into(), "nobody counts the loads and stores of this kernel".into());
+    }
+    if observed.verification.passed() {
+        missing.insert("first_bad_index".into(), "every result was right".into());
+    }
+
+    Measurement {
+        id: case.id.to_string(),
+        pattern: case.id.pattern().to_owned(),
+        level: Some(case.level),
+        parameters: case.parameters.clone(),
+        variant: observed.variant,
+        status: Status::Ok,
+        reason: None,
+        cache_fraction: known(&mut missing, "cache_fraction", cache_fraction),
+        notes,
+        bytes: Some(case.bytes),
+        flops: Some(case.flops),
+        compute_pipe: case.compute_pipe.map(|pipe| pipe.name().to_owned()),
+        time_ns: Some(Time {
+            median,
+            p25: statistics::quantile(&sorted, 0.25),
+            p75: statistics::quantile(&sorted, 0.75),
+            min: statistics::quantile(&sorted, 0.0),
+            max: statistics::quantile(&sorted, 1.0),
+            noise_fraction: statistics::median_noise(&observed.samples.ns),
+            n: observed.samples.ns.len() as u32,
+            executions_per_sample: observed.samples.executions,
+            stopped_by: observed.samples.stopped_by.to_owned(),
+        }),
+        samples_ns: observed.samples.ns,
+        achieved_gbps: Some(achieved_gbps),
+        compulsory_gbps: Some(case.bytes.compulsory as f64 / median),
+        fraction_of_peak,
+        achieved_gflops: Some(achieved_gflops),
+        compute_utilization,
+        sm_clock_mhz: None,
+        telemetry: None,
+        verified: Some(observed.verification.passed()),
+        mismatches: Some(observed.verification.mismatches),
+        first_bad_index: observed.verification.first_bad,
+        verdict: Some(verdict(&observed.verification, case.level, &case.bytes, median, theoretical)),
+        wall_s: Some(observed.wall_s),
+        missing,
+    }
+}
+
+fn fraction_of_peak(case: &Case, achieved_gbps: f64, theoretical_gbps: Option<f64>) -> Result<f64, String> {
+    if case.level != pattern::Level::Dram {
+        return Err("the case does not exercise the memory alone".into());
+    }
+    theoretical_gbps.map(|peak| achieved_gbps / peak).ok_or_else(|| "the theoretical peak is not known".into())
+}
+
+/// Achieved over the measured peak of the case's pipe. A compute case refers to
+/// the best of its pipe, itself included.
+fn utilization(case: &Case, achieved_gflops: f64, peaks: &Peaks) -> Result<f64, String> {
+    let Some(pipe) = case.compute_pipe else { return Ok(0.0) };
+    let measured = peaks.compute_measured_gflops(pipe.name());
+    let own = (pipe.peak_case() == case.id).then_some(achieved_gflops);
+    match measured.into_iter().chain(own).max_by(f64::total_cmp) {
+        Some(peak) => Ok(achieved_gflops / peak),
+        None => Err(format!("{} gave no sound figure in this run", pipe.peak_case())),
+    }
+}
+
+fn status_of_device(error: &DeviceError) -> Status {
+    match error {
+        DeviceError::Unsupported(_) => Status::Unsupported,
+        _ => Status::Error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::testing::{Steady, facts, peaks, row};
+    use crate::pattern::CaseId;
+    use crate::record::Verdict;
+    use std::cell::Cell;
+
+    #[test]
+    fn bandwidth_counts_requested_bytes_over_the_median_and_utilization_the_measured_peak() {
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false };
+        let row = row("stream/triad/f32@4026531840", &mut device, &peaks(4814.3, 65_000.0));
+        assert_eq!(row.achieved_gbps, Some(3.0 * 4_026_531_840.0 / 3e6));
+        assert_eq!(row.fraction_of_peak, row.achieved_gbps.map(|g| g / 4814.3));
+        assert_eq!(row.achieved_gflops, Some(2.0 * 1_006_632_960.0 / 3e6));
+        assert_eq!(row.compute_utilization, row.achieved_gflops.map(|g| g / 65_000.0));
+        assert_eq!(row.verdict, Some(Verdict::Ok));
+    }
+
+    #[test]
+    fn wrong_data_make_a_row_unverified_and_name_the_first_index() {
+        let mut device = Steady { ns: 3e6, mismatches: 2, failing: false };
+        let row = row("stream/copy/f32", &mut device, &peaks(4814.3, 65_000.0));
+        assert_eq!((row.verified, row.mismatches, row.first_bad_index), (Some(false), Some(2), Some(3)));
+        assert_eq!(row.verdict, Some(Verdict::Unverified));
+        assert!(!row.is_sound());
+    }
+
+    #[test]
+    fn more_than_the_peak_is_no_result() {
+        let mut device = Steady { ns: 1e6, mismatches: 0, failing: false };
+        assert_eq!(row("stream/copy/f32", &mut device, &peaks(4814.3, 65_000.0)).verdict, Some(Verdict::AbovePeak));
+    }
+
+    #[test]
+    fn a_case_that_cannot_be_loaded_is_a_row_with_its_reason() {
+        let mut device = Steady { ns: 1e6, mismatches: 0, failing: true };
+        let row = row("stream/copy/f32", &mut device, &Peaks::default());
+        assert_eq!(row.status, Status::Error);
+        assert_eq!(row.reason.as_deref(), Some("out of memory: none left"));
+        assert_eq!((row.achieved_gbps, row.verdict), (None, None));
+    }
+
+    #[test]
+    fn without_a_sound_peak_the_utilization_is_null_with_the_reason() {
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false };
+        let row = row("stream/triad/f32", &mut device, &Peaks::default());
+        assert_eq!(row.compute_utilization, None);
+        assert!(row.missing["compute_utilization"].contains("compute/fma/f32"));
+        assert_eq!(row.fraction_of_peak, None);
+        assert!(row.missing.contains_key("fraction_of_peak"));
+    }
+
+    #[test]
+    fn an_unknown_cache_is_said_in_every_row_that_claims_memory() {
+        let unknown = Facts { cache_bytes: None, ..facts() };
+        let case = pattern::plan(&CaseId::new("stream/copy/f32@4096"), &unknown).unwrap();
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false };
+        let row = measure(&case, &mut device, &unknown, Profile::Quick, &Peaks::default(), &|| true).unwrap();
+        assert!(row.notes.iter().any(|note| note.contains("8192 bytes")), "{:?}", row.notes);
+        assert!(row.missing.contains_key("cache_fraction"));
+    }
+
+    #[test]
+    fn an_interruption_keeps_no_half_measured_row() {
+        let asked = Cell::new(0);
+        let go_on = || asked.replace(asked.get() + 1) < 3;
+        let case = pattern::plan(&CaseId::new("stream/copy/f32"), &facts()).unwrap();
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false };
+        let outcome = measure(&case, &mut device, &facts(), Profile::Quick, &Peaks::default(), &go_on);
+        assert_eq!(outcome, Err(Interrupted));
+    }
+}
