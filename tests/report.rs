@@ -111,6 +111,16 @@ fn a_second_report_leaves_no_chart_of_the_first() {
 }
 
 #[test]
+fn files_of_other_people_are_neither_replaced_nor_removed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::create_dir(folder.path().join("charts")).expect("a folder");
+    std::fs::write(folder.path().join("charts/bandwidth-2.png"), "mine").expect("a file");
+    report(&recorded(), folder.path()).code(2).stderr(predicates::str::contains("charts is there already"));
+    assert_eq!(std::fs::read_to_string(folder.path().join("charts/bandwidth-2.png")).expect("the file"), "mine");
+    assert!(!folder.path().join("summary.md").exists());
+}
+
+#[test]
 fn json_that_is_no_run_is_told_apart() {
     let (assert, _) = with(|_| "{\"rows\": []}".into());
     assert.code(2).stderr(predicates::str::contains("no hbmark run document"));

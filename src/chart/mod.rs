@@ -115,9 +115,10 @@ pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
 fn remove_stale(dir: &Path, drawn: &[PathBuf]) -> Result<(), ChartError> {
     let is_chart = |path: &Path| {
         let (Some(stem), Some(extension)) = (path.file_stem().and_then(|s| s.to_str()), path.extension()) else { return false };
-        let name = stem.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-').trim_end_matches("-host");
-        (extension == "svg" || extension == "png")
-            && [bandwidth::Bandwidth::NAME, stride::Stride::NAME, conv3d::Conv3d::NAME].contains(&name)
+        let rest = [bandwidth::Bandwidth::NAME, stride::Stride::NAME, conv3d::Conv3d::NAME].iter().find_map(|name| stem.strip_prefix(name));
+        let number = rest.map(|rest| rest.strip_prefix("-host").unwrap_or(rest));
+        let is_number = |n: &str| n.parse::<u32>().is_ok_and(|value| value >= 2 && value.to_string() == n);
+        (extension == "svg" || extension == "png") && number.is_some_and(|n| n.is_empty() || n.strip_prefix('-').is_some_and(is_number))
     };
     // No folder, nothing stale.
     let Ok(entries) = std::fs::read_dir(dir) else { return Ok(()) };

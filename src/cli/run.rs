@@ -13,7 +13,7 @@ use crate::device::{self, Device, Selected, Selector, machine};
 use crate::measure::{self, Plans, SessionError};
 use crate::pattern::{DeviceKind, Profile, select};
 use crate::record::{self, DOCUMENT_NAME, Peaks, Program, Run, SaveError};
-use crate::report::{self, Format};
+use crate::report::{self, Format, ReportError};
 
 /// Arguments of `hbmark run`.
 #[derive(clap::Args)]
@@ -155,19 +155,17 @@ fn claim(args: &Args, run: &Run, several: bool) -> Result<PathBuf, Failure> {
     };
     let mut taken = None;
     for folder in candidates {
-        // Tables and charts of somebody else would be replaced without a word.
-        if let Some(foreign) = report::NAMES.iter().map(|name| folder.join(name)).find(|path| path.exists())
-            && !folder.join(DOCUMENT_NAME).exists()
+        if !folder.join(DOCUMENT_NAME).exists()
+            && let Some(path) = report::foreign(&folder)
         {
-            return Err(Failure::Usage(format!(
-                "{} is there already and no run of this program; choose another folder with -o",
-                foreign.display()
-            )));
+            return Err(ReportError::Foreign { path }.into());
         }
         match record::create(run, &folder.join(DOCUMENT_NAME)) {
             Ok(()) => return Ok(folder),
             Err(error @ SaveError::Exists { .. }) => taken = Some(error),
-            Err(error) => return Err(Failure::Usage(format!("{error}; nothing was measured, choose another folder with -o"))),
+            Err(error) => {
+                return Err(Failure::Usage(format!("{error}; nothing was measured; choose with -o a folder that can be written")));
+            }
         }
     }
     Err(taken.map_or_else(|| Failure::Usage("no folder to write into was named".into()), Failure::Save))
@@ -192,7 +190,7 @@ fn measure_one(ready: Ready, interrupted: &AtomicBool) -> (Run, Exit) {
         Ok(()) => Exit::of(&run),
         Err(SessionError::Interrupted(_)) => Exit::Interrupted,
         Err(SessionError::Save(error)) => {
-            note(&format!("error: {error}; the rows since are in the table alone"));
+            note(&format!("error: {error}; the rows since are missing from the document"));
             Exit::of(&run).and(Failure::Save(error).exit())
         }
     };

@@ -55,6 +55,9 @@ fn observe(case: &Case, device: &mut dyn Device, budget: &Budget, go_on: &dyn Fn
     Ok(Some(Observed { variant: program.variant(), samples, verification, wall_s: started.elapsed().as_secs_f64() }))
 }
 
+/// Noise beyond which a reader is warned: ten times what sampling aims at.
+const NOISY_FRACTION: f64 = 0.05;
+
 /// Turns what the device gave into a row.
 fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Measurement {
     let sorted = statistics::sorted(&observed.samples.ns);
@@ -89,6 +92,14 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Me
         missing.insert("first_bad_index".into(), "every result was right".into());
     }
 
+    let noise_fraction = statistics::median_noise(&observed.samples.ns);
+    if noise_fraction > NOISY_FRACTION {
+        notes.push(format!(
+            "noisy: the median is known to within {:.0} % at best; other work ran here, so repeat it on an idle machine",
+            noise_fraction * 100.0
+        ));
+    }
+
     Measurement {
         id: case.id.to_string(),
         pattern: case.id.pattern().to_owned(),
@@ -108,7 +119,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Me
             p75: statistics::quantile(&sorted, 0.75),
             min: statistics::quantile(&sorted, 0.0),
             max: statistics::quantile(&sorted, 1.0),
-            noise_fraction: statistics::median_noise(&observed.samples.ns),
+            noise_fraction,
             n: observed.samples.ns.len() as u32,
             executions_per_sample: observed.samples.executions,
             stopped_by: observed.samples.stopped_by.to_owned(),

@@ -82,6 +82,8 @@ pub struct Budget {
 const MOST_SAMPLES: usize = 64;
 /// Samples below which a median means little.
 const LEAST_SAMPLES: usize = 5;
+/// How often samples that turn out too short are begun again.
+const MOST_CORRECTIONS: u32 = 5;
 /// Noise at which a median is good enough to tell cards apart.
 const NOISE_FRACTION: f64 = 0.005;
 
@@ -146,7 +148,9 @@ pub fn sample(
     // Enough executions for a sample, and as many as let a full set of samples take
     // all the time there is, so that short cases do not stop at the count.
     let wanted_ns = budget.least_sample_ns.max(budget.most_ns / MOST_SAMPLES as f64);
-    let executions = (wanted_ns / execution_ns).ceil().clamp(1.0, 1e6) as u32;
+    let executions_for = |each_ns: f64| (wanted_ns / each_ns).ceil().clamp(1.0, 1e6) as u32;
+    let mut executions = executions_for(execution_ns);
+    let mut corrections = 0;
     let mut ns = Vec::new();
     let mut spent_ns = 0.0;
     loop {
@@ -154,6 +158,14 @@ pub fn sample(
             return Ok(None);
         }
         let total_ns = timed(program, executions)?;
+        // The warm-up was slower than this, on a busy machine say: begin again with longer samples.
+        if total_ns < budget.least_sample_ns / 2.0 && corrections < MOST_CORRECTIONS {
+            executions = executions_for(total_ns / f64::from(executions));
+            corrections += 1;
+            ns.clear();
+            spent_ns = 0.0;
+            continue;
+        }
         spent_ns += total_ns;
         ns.push(total_ns / f64::from(executions));
         if let Some(rule) = rules.iter().find(|rule| rule.is_met(&ns, spent_ns)) {
@@ -237,6 +249,13 @@ mod tests {
     fn cold_executions_are_not_samples() {
         let s = sampled(&[30e6, 20e6, 12e6, 8e6, 5e6, 3e6, 2e6]);
         assert!(s.ns.iter().all(|&ns| ns == 2e6), "{:?}", s.ns);
+    }
+
+    #[test]
+    fn samples_that_turn_out_too_short_are_begun_again() {
+        let slow_warm_up: Vec<f64> = (0..3).map(|_| 60e6).chain([10_000.0]).collect();
+        let s = sampled(&slow_warm_up);
+        assert!(s.ns.iter().all(|&ns| ns == 10_000.0) && f64::from(s.executions) * 10_000.0 >= 2e6, "{s:?}");
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub struct Measurement {
     pub status: Status,
     /// Why there are none.
     pub reason: Option<String>,
-    /// Size of the last cache over that of all buffers: the share of the traffic that it may have served.
+    /// Size of the last cache over that of all buffers: below 1, the most that it can have served; above, all fits.
     pub cache_fraction: Option<f64>,
     /// What a reader must know beside the figures.
     pub notes: Vec<String>,

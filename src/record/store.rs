@@ -16,7 +16,7 @@ pub const DOCUMENT_NAME: &str = "run.json";
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// The folder cannot be written, or the disk is full.
-    #[error("cannot write {}: {source}; what was there before, if anything, is unchanged; a folder that can be written on a disk with room is needed", path.display())]
+    #[error("cannot write {}: {source}; what was there before, if anything, is unchanged", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -43,7 +43,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// A folder without a document.
-    #[error("{} holds no {DOCUMENT_NAME}; name a run's folder or its document", path.display())]
+    #[error("{} holds no {DOCUMENT_NAME}; name a run's folder, or the .json files themselves", path.display())]
     NoDocument {
         /// The folder.
         path: PathBuf,
@@ -105,7 +105,9 @@ pub fn create(run: &Run, path: &Path) -> Result<(), SaveError> {
         // As readable as any other new file, not for its owner alone.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = builder.tempfile_in(folder)?;
+        // The bare cause: the temporary name says nothing to the user.
+        let bare = |error: std::io::Error| std::io::Error::from(error.kind());
+        let mut file = builder.tempfile_in(folder).map_err(bare)?;
         file.write_all(&text(run)?)?;
         file.persist_noclobber(path)?;
         Ok(())

@@ -165,7 +165,7 @@ pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
         .filter_map(|pipe| Some(format!("{} GFLOP/s ({})", words::figure(run.peaks.compute_measured_gflops(pipe)?), words::clean(pipe))))
         .collect();
     lines.push(if peaks.is_empty() {
-        "compute utilization: none, because no arithmetic peak was measured in this run".to_owned()
+        "compute utilization: 0 for cases without floating-point operations; no arithmetic peak was measured in this run".to_owned()
     } else {
         format!("compute utilization: of the peak measured in the same run, {}", peaks.join(", "))
     });

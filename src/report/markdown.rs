@@ -36,11 +36,14 @@ pub(super) struct Markdown<'a> {
     pub charts: Option<&'a Drawn>,
 }
 
+/// The first line of every summary: by it a folder is known to hold a report.
+pub(super) const HEADING: &str = "# Memory bandwidth, measured";
+
 impl Exporter for Markdown<'_> {
     fn export(&self, runs: &[Run]) -> Result<String, ReportError> {
         let names = words::names(&runs.iter().collect::<Vec<_>>());
         let names: Vec<String> = names.iter().map(|name| escape(name)).collect();
-        let mut page = "# Memory bandwidth, measured\n\n## Summary\n\n".to_owned();
+        let mut page = format!("{HEADING}\n\n## Summary\n\n");
         if runs.is_empty() {
             page += "No run was given.\n\n";
         }

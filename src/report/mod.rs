@@ -37,6 +37,12 @@ pub enum ReportError {
     /// The JSON.
     #[error("cannot make the JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// Files of a report's names that no report of this program wrote.
+    #[error("{} is there already and no report of this program; choose another folder with -o", path.display())]
+    Foreign {
+        /// The file or folder in the way.
+        path: PathBuf,
+    },
     /// A file or the folder could not be written.
     #[error("cannot write {}: {source}; choose a folder that you can write to", path.display())]
     Write {
@@ -83,11 +89,15 @@ pub fn render(runs: &[Run], format: Format, width: Option<usize>) -> Result<Stri
 }
 
 /// Writes `summary.md`, `measurements.csv` and `charts/` into `dir`, each file
-/// whole or not at all. Files of an earlier report are replaced.
+/// whole or not at all. An earlier report there is replaced; files of these names that
+/// are no report's stay.
 ///
 /// # Errors
-/// When a document cannot be exported or a file cannot be written.
+/// When a document cannot be exported, a file cannot be written, or foreign files are in the way.
 pub fn write(runs: &[Run], dir: &Path) -> Result<Written, ReportError> {
+    if let Some(path) = foreign(dir) {
+        return Err(ReportError::Foreign { path });
+    }
     let drawn = chart::draw_all(runs, &dir.join(CHARTS))?;
     let mut written = Written { files: Vec::new(), left_out: drawn.left_out.clone() };
     for (name, text) in
@@ -99,6 +109,12 @@ pub fn write(runs: &[Run], dir: &Path) -> Result<Written, ReportError> {
     }
     written.files.extend(drawn.files);
     Ok(written)
+}
+
+/// What stands in a folder under a report's names without being a report's.
+pub fn foreign(dir: &Path) -> Option<PathBuf> {
+    let is_report = std::fs::read_to_string(dir.join(NAMES[0])).is_ok_and(|text| text.starts_with(markdown::HEADING));
+    if is_report { None } else { NAMES.iter().map(|name| dir.join(name)).find(|path| path.exists()) }
 }
 
 #[cfg(test)]

@@ -29,8 +29,12 @@ use std::sync::OnceLock;
 use cust::sys::CUresult;
 use libloading::Library;
 
-/// The environment variable that names the one driver library to try, in place of the usual ones.
+/// The environment variable that names the one driver library to try, in place of the
+/// usual ones; [`NO_DRIVER`] stands for a machine without one.
 pub const DRIVER_VARIABLE: &str = "HBMARK_CUDA_DRIVER";
+
+/// The value of [`DRIVER_VARIABLE`] with which the program acts as if there were no driver.
+pub const NO_DRIVER: &str = "none";
 
 /// Where WSL mounts the driver of the Windows host, which the loader does not always search.
 const WSL_DRIVER: &str = "/usr/lib/wsl/lib/libcuda.so.1";

@@ -39,6 +39,16 @@ pub fn presence() -> Result<Presence, DeviceError> {
     order_by_bus();
     match driver::state() {
         driver::DriverState::Missing { searched } => {
+            match std::env::var(driver::DRIVER_VARIABLE).unwrap_or_default().as_str() {
+                "" => {}
+                driver::NO_DRIVER => return Ok(Presence::Absent(format!("no NVIDIA driver is used ({}=none)", driver::DRIVER_VARIABLE))),
+                named => {
+                    return Err(DeviceError::Unusable(format!(
+                        "{} names the driver library {named}, which is not there: correct it, or leave it out",
+                        driver::DRIVER_VARIABLE
+                    )));
+                }
+            }
             return match driver::kernel_driver_present() {
                 None => Ok(Presence::Absent(format!("no NVIDIA driver was found (looked for {})", searched.join(", ")))),
                 Some(evidence) => Err(DeviceError::Unusable(format!(
@@ -51,7 +61,8 @@ pub fn presence() -> Result<Presence, DeviceError> {
         }
         driver::DriverState::Unloadable { path, reason } => {
             return Err(DeviceError::Unusable(format!(
-                "the NVIDIA driver library {path} cannot be loaded: {reason}; reinstall the driver"
+                "the NVIDIA driver library {path} cannot be loaded: {reason}; reinstall the driver, or correct {} if it names this file",
+                driver::DRIVER_VARIABLE
             )));
         }
         driver::DriverState::Loaded { .. } => {}
