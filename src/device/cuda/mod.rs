@@ -38,27 +38,7 @@ pub enum Presence {
 pub fn presence() -> Result<Presence, DeviceError> {
     order_by_bus();
     match driver::state() {
-        driver::DriverState::Missing { searched } => {
-            match std::env::var(driver::DRIVER_VARIABLE).unwrap_or_default().as_str() {
-                "" => {}
-                driver::NO_DRIVER => return Ok(Presence::Absent(format!("no NVIDIA driver is used ({}=none)", driver::DRIVER_VARIABLE))),
-                named => {
-                    return Err(DeviceError::Unusable(format!(
-                        "{} names the driver library {named}, which is not there: correct it, or leave it out",
-                        driver::DRIVER_VARIABLE
-                    )));
-                }
-            }
-            return match driver::kernel_driver_present() {
-                None => Ok(Presence::Absent(format!("no NVIDIA driver was found (looked for {})", searched.join(", ")))),
-                Some(evidence) => Err(DeviceError::Unusable(format!(
-                    "this machine has an NVIDIA driver ({evidence}), but its library is not visible here (looked for {}): \
-                     in a container, start it with the 'compute' capability (NVIDIA_DRIVER_CAPABILITIES=compute,utility); \
-                     otherwise install the driver's libcuda package",
-                    searched.join(", ")
-                ))),
-            };
-        }
+        driver::DriverState::Missing { searched } => return without_library(&searched.join(", ")),
         driver::DriverState::Unloadable { path, reason } => {
             return Err(DeviceError::Unusable(format!(
                 "the NVIDIA driver library {path} cannot be loaded: {reason}; reinstall the driver, or correct {} if it names this file",
@@ -81,6 +61,28 @@ pub fn presence() -> Result<Presence, DeviceError> {
         )));
     }
     Ok(Presence::Working { devices })
+}
+
+/// What it means that no driver library was found where it was looked for.
+fn without_library(searched: &str) -> Result<Presence, DeviceError> {
+    let variable = driver::DRIVER_VARIABLE;
+    match std::env::var(variable).unwrap_or_default().as_str() {
+        "" => {}
+        driver::NO_DRIVER => return Ok(Presence::Absent(format!("no NVIDIA driver is used ({variable}=none)"))),
+        named => {
+            return Err(DeviceError::Unusable(format!(
+                "{variable} names the driver library {named}, which is not there: correct it, or leave it out"
+            )));
+        }
+    }
+    match driver::kernel_driver_present() {
+        None => Ok(Presence::Absent(format!("no NVIDIA driver was found (looked for {searched})"))),
+        Some(evidence) => Err(DeviceError::Unusable(format!(
+            "this machine has an NVIDIA driver ({evidence}), but its library is not visible here (looked for {searched}): \
+             in a container, start it with the 'compute' capability (NVIDIA_DRIVER_CAPABILITIES=compute,utility); \
+             otherwise install the driver's libcuda package"
+        ))),
+    }
 }
 
 /// Makes the driver count devices as nvidia-smi does, unless the user chose otherwise.
