@@ -338,11 +338,11 @@ pub(super) fn check(launch: &Launch, loaded: &Loaded) -> Result<Task<Findings>, 
         }
         ("check_stream_write", &[Arg::Buffer(output), Arg::U64(n), Arg::U32(seed), Arg::Status]) => {
             let output = loaded.region(output, n)?;
-            Ok(Box::new(move |share| isa.run(CheckRamp { share, output, n, seed })))
+            Ok(Box::new(move |share| isa.run(CheckWords { share, output, n, expected: |i| data::ramp_word(seed, i) })))
         }
         ("check_words", &[Arg::Buffer(output), Arg::U64(n), Arg::U32(seed), Arg::Status]) => {
             let output = loaded.region(output, n)?;
-            Ok(Box::new(move |share| isa.run(CheckWords { share, output, n, seed })))
+            Ok(Box::new(move |share| isa.run(CheckWords { share, output, n, expected: |i| data::random_word(seed, i) })))
         }
         ("check_stream_triad", &[Arg::Buffer(output), Arg::U64(n), Arg::U32(seed_b), Arg::U32(seed_c), Arg::F32(scalar), Arg::Status]) => {
             let output = loaded.region(output, n)?;
@@ -368,39 +368,22 @@ impl Kernel for ExpectedSum {
     }
 }
 
-struct CheckRamp {
+/// Compares each word with what is expected at its index.
+struct CheckWords<F> {
     share: Share,
     output: Region,
     n: u64,
-    seed: u32,
+    expected: F,
 }
 
-impl Kernel for CheckRamp {
+impl<F: Fn(u64) -> u32> Kernel for CheckWords<F> {
     type Output = Findings;
 
     #[inline(always)]
     fn run<S: Simd>(self, _simd: S) -> Findings {
         let part = self.share.of(self.n, GRAIN);
         // SAFETY: nothing writes while a check runs.
-        compare(part.start, unsafe { self.output.slice(part) }, |i, word: u32| word == data::ramp_word(self.seed, i))
-    }
-}
-
-struct CheckWords {
-    share: Share,
-    output: Region,
-    n: u64,
-    seed: u32,
-}
-
-impl Kernel for CheckWords {
-    type Output = Findings;
-
-    #[inline(always)]
-    fn run<S: Simd>(self, _simd: S) -> Findings {
-        let part = self.share.of(self.n, GRAIN);
-        // SAFETY: nothing writes while a check runs.
-        compare(part.start, unsafe { self.output.slice(part) }, |i, word: u32| word == data::random_word(self.seed, i))
+        compare(part.start, unsafe { self.output.slice(part) }, |i, word: u32| word == (self.expected)(i))
     }
 }
 
