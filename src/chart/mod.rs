@@ -15,6 +15,8 @@ mod rows;
 mod stride;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 mod theme;
 pub(crate) mod words;
 
@@ -186,5 +188,3 @@ fn png<C: Chart>(chart: &C) -> Result<Vec<u8>, String> {
     draw(chart, &layout, &raster::Raster::new(&mut buffer, layout.size()).into_drawing_area()).map_err(|e| e.to_string())?;
     raster::encode(&buffer, layout.size()).map_err(|e| e.to_string())
 }
-#[cfg(test)]
-mod tests;

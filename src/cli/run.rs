@@ -142,33 +142,30 @@ fn prepare(args: &Args, selected: Selected, several: bool) -> Result<Ready, Fail
 /// Takes a folder by writing the document, without rows, into it; nothing measured is ever overwritten.
 fn claim(args: &Args, run: &Run, several: bool) -> Result<PathBuf, Failure> {
     let index = run.device.index.map(|index| format!("-{index}")).unwrap_or_default();
-    let candidates: Vec<PathBuf> = match &args.output {
-        Some(chosen) if several => vec![chosen.join(format!("{}{index}", run.device.card))],
-        Some(chosen) => vec![chosen.clone()],
+    let (mut folder, numbered) = match &args.output {
+        Some(chosen) if several => (chosen.join(format!("{}{index}", run.device.card)), 0..0),
+        Some(chosen) => (chosen.clone(), 0..0),
         None => {
             let time: String = run.started_at.chars().filter(|c| *c != '-' && *c != ':').collect();
-            let name = Path::new("hbmark-out").join(format!("{}-{time}", run.device.card));
             // Several runs may start in one second, on the cards of one machine say.
-            let numbered = (2..100).map(|n| PathBuf::from(format!("{}-{n}", name.display())));
-            std::iter::once(name.clone()).chain(numbered).collect()
+            (Path::new("hbmark-out").join(format!("{}-{time}", run.device.card)), 2..100)
         }
     };
-    let mut taken = None;
-    for folder in candidates {
-        if !folder.join(DOCUMENT_NAME).exists()
-            && let Some(path) = report::foreign(&folder)
-        {
+    let stem = folder.display().to_string();
+    let mut others = numbered.map(|n| PathBuf::from(format!("{stem}-{n}")));
+    loop {
+        // Tables and charts of somebody else would be replaced without a word.
+        if let Some(path) = report::foreign(&folder) {
             return Err(ReportError::Foreign { path }.into());
         }
         match record::create(run, &folder.join(DOCUMENT_NAME)) {
             Ok(()) => return Ok(folder),
-            Err(error @ SaveError::Exists { .. }) => taken = Some(error),
+            Err(error @ SaveError::Exists { .. }) => folder = others.next().ok_or(error)?,
             Err(error) => {
                 return Err(Failure::Usage(format!("{error}; nothing was measured; choose with -o a folder that can be written")));
             }
         }
     }
-    Err(taken.map_or_else(|| Failure::Usage("no folder to write into was named".into()), Failure::Save))
 }
 
 /// Measures one device and writes tables and charts beside its document.

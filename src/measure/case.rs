@@ -170,7 +170,7 @@ fn status_of_device(error: &DeviceError) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::testing::{Steady, facts, peaks, row};
+    use crate::measure::testing::{Steady, peaks, row};
     use crate::pattern::CaseId;
     use crate::record::Verdict;
     use std::cell::Cell;
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn an_unknown_cache_is_said_in_every_row_that_claims_memory() {
-        let unknown = Facts { cache_bytes: None, ..facts() };
+        let unknown = Facts { cache_bytes: None, ..Facts::H200 };
         let case = pattern::plan(&CaseId::new("stream/copy/f32@4096"), &unknown).unwrap();
         let mut device = Steady { ns: 3e6, mismatches: 0, failing: false };
         let row = measure(&case, &mut device, &unknown, Profile::Quick, &Peaks::default(), &|| true).unwrap();
@@ -234,9 +234,9 @@ mod tests {
     fn an_interruption_keeps_no_half_measured_row() {
         let asked = Cell::new(0);
         let go_on = || asked.replace(asked.get() + 1) < 3;
-        let case = pattern::plan(&CaseId::new("stream/copy/f32"), &facts()).unwrap();
+        let case = pattern::plan(&CaseId::new("stream/copy/f32"), &Facts::H200).unwrap();
         let mut device = Steady { ns: 3e6, mismatches: 0, failing: false };
-        let outcome = measure(&case, &mut device, &facts(), Profile::Quick, &Peaks::default(), &go_on);
+        let outcome = measure(&case, &mut device, &Facts::H200, Profile::Quick, &Peaks::default(), &go_on);
         assert_eq!(outcome, Err(Interrupted));
     }
 }

@@ -106,7 +106,7 @@ fn note_peak(peaks: &mut Peaks, row: &Measurement) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::testing::{Steady, facts, row};
+    use crate::measure::testing::{Steady, row};
 
     #[test]
     fn a_wrong_compute_peak_is_no_reference() {
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn the_peak_of_each_pipe_is_planned_first_and_once() {
         let ids = ["stream/copy/f32", "stream/triad/f32"].map(CaseId::new);
-        let plans = Plans::new(&ids, &facts());
+        let plans = Plans::new(&ids, &Facts::H200);
         let planned: Vec<String> = plans.planned.iter().map(|(id, _)| id.to_string()).collect();
         assert_eq!(planned, ["compute/fma/f32", "stream/copy/f32", "stream/triad/f32"]);
     }

@@ -2,7 +2,7 @@
 
 use super::measure;
 use crate::device::{Device, DeviceError, Program, Variant, Verification};
-use crate::pattern::{self, CaseId, DeviceKind, Facts, Plan, Profile};
+use crate::pattern::{self, CaseId, Facts, Plan, Profile};
 use crate::record::{self, Measurement, Missing, Peak, Peaks, Provenance};
 
 /// A device whose every execution takes `ns`, with `mismatches` wrong results; `failing` loads fail.
@@ -14,7 +14,7 @@ pub struct Steady {
 
 impl Device for Steady {
     fn facts(&self) -> Result<Facts, DeviceError> {
-        Ok(facts())
+        Ok(Facts::H200)
     }
     fn identity(&self) -> Result<record::Device, DeviceError> {
         Err(DeviceError::Unsupported("nobody".into()))
@@ -36,13 +36,9 @@ impl Program for &mut Steady {
     }
 }
 
-pub fn facts() -> Facts {
-    Facts { kind: DeviceKind::Cuda, cache_bytes: Some(60 << 20), free_bytes: 139 << 30, units: 132, threads_per_unit: 2048 }
-}
-
 pub fn row(id: &str, device: &mut Steady, peaks: &Peaks) -> Measurement {
-    let case = pattern::plan(&CaseId::new(id), &facts()).unwrap();
-    measure(&case, device, &facts(), Profile::Quick, peaks, &|| true).unwrap()
+    let case = pattern::plan(&CaseId::new(id), &Facts::H200).unwrap();
+    measure(&case, device, &Facts::H200, Profile::Quick, peaks, &|| true).unwrap()
 }
 
 pub fn peaks(gbps: f64, gflops: f64) -> Peaks {

@@ -114,8 +114,7 @@ mod tests {
 
     #[test]
     fn flops_count_two_for_each_fused_multiply_add() {
-        let facts = Facts { kind: DeviceKind::Cuda, cache_bytes: None, free_bytes: 1 << 30, units: 132, threads_per_unit: 2048 };
-        let case = Compute.case(&CaseId::new("compute/fma/f32"), &facts).unwrap();
+        let case = Compute.case(&CaseId::new("compute/fma/f32"), &Facts::H200).unwrap();
         assert_eq!(case.flops, 132 * 2048 * 8 * 16_384 * 2);
     }
 }

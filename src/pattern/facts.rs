@@ -47,3 +47,10 @@ pub struct Facts {
     /// Resident threads that one unit can hold.
     pub threads_per_unit: u32,
 }
+
+#[cfg(test)]
+impl Facts {
+    /// An H200 with all of its memory free.
+    pub(crate) const H200: Self =
+        Self { kind: DeviceKind::Cuda, cache_bytes: Some(60 << 20), free_bytes: 139 << 30, units: 132, threads_per_unit: 2048 };
+}

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     fn h200(free_gib: u64) -> Facts {
-        Facts { kind: DeviceKind::Cuda, cache_bytes: Some(60 * MIB), free_bytes: free_gib << 30, units: 132, threads_per_unit: 2048 }
+        Facts { free_bytes: free_gib << 30, ..Facts::H200 }
     }
 
     fn host(cache: Option<u64>, free: u64) -> Facts {

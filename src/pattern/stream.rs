@@ -200,12 +200,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn facts(kind: DeviceKind) -> Facts {
-        Facts { kind, cache_bytes: Some(60 << 20), free_bytes: 139 << 30, units: 132, threads_per_unit: 2048 }
-    }
-
     fn case(text: &str) -> Case {
-        Stream.case(&CaseId::new(text), &facts(DeviceKind::Cuda)).unwrap()
+        Stream.case(&CaseId::new(text), &Facts::H200).unwrap()
     }
 
     #[test]
@@ -233,7 +229,7 @@ mod tests {
     #[test]
     fn other_operations_and_types_are_refused_by_name() {
         for id in ["stream/fly/f32", "stream/copy/f33", "stream", "stream/copy"] {
-            let e = Stream.case(&CaseId::new(id), &facts(DeviceKind::Cuda)).unwrap_err();
+            let e = Stream.case(&CaseId::new(id), &Facts::H200).unwrap_err();
             assert!(matches!(&e, PlanError::Unknown(m) if m.contains(id)), "{e}");
         }
     }
@@ -245,7 +241,7 @@ mod tests {
             let elements = base + extra;
             let array = elements * 4;
             for operation in [Operation::Write, Operation::Copy, Operation::Triad] {
-                let plan = plan(operation, array, &facts(DeviceKind::Cuda));
+                let plan = plan(operation, array, &Facts::H200);
                 let Work::Kernel(launch) = &plan.work else { unreachable!() };
                 let tile = u64::from(operation.kernel().vector_bytes * operation.kernel().unroll * BLOCK);
                 prop_assert!(u64::from(launch.grid) * tile >= array);

@@ -21,9 +21,22 @@ fn number(error: CudaError) -> u32 {
 pub(super) fn raw(what: &str, result: CUresult) -> Result<(), DeviceError> {
     match result {
         CUresult::CUDA_SUCCESS => Ok(()),
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY => Err(DeviceError::OutOfMemory(what.to_owned())),
-        CUresult::CUDA_ERROR_UNKNOWN => Err(DeviceError::Failed(describe(what, driver::last_raw_code().unwrap_or(result as u32)))),
-        known => Err(DeviceError::Failed(describe(what, known as u32))),
+        CUresult::CUDA_ERROR_UNKNOWN => Err(failed(what, driver::last_raw_code().unwrap_or(result as u32))),
+        known => Err(failed(what, known as u32)),
+    }
+}
+
+/// An error of a device at work.
+pub(super) fn at_work(what: &str) -> impl FnOnce(CudaError) -> DeviceError {
+    move |error| failed(what, number(error))
+}
+
+/// What a device that returned this code at work has come to.
+fn failed(what: &str, code: u32) -> DeviceError {
+    const OUT_OF_MEMORY: u32 = CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32;
+    match code {
+        OUT_OF_MEMORY => DeviceError::OutOfMemory(format!("{what}; see with nvidia-smi whether another program holds it")),
+        code => DeviceError::Failed(describe(what, code)),
     }
 }
 
@@ -51,14 +64,6 @@ fn describe(what: &str, code: u32) -> String {
     format!("{what} failed: {} ({code}, {}){cure}", driver::code_text(code), driver::code_name(code))
 }
 
-/// An error of a device at work.
-pub(super) fn at_work(what: &str) -> impl FnOnce(CudaError) -> DeviceError {
-    move |error| match error {
-        CudaError::OutOfMemory => DeviceError::OutOfMemory(format!("{what}; see with nvidia-smi whether another program holds it")),
-        _ => DeviceError::Failed(describe(what, number(error))),
-    }
-}
-
 /// An error that means that CUDA cannot be used here at all.
 pub(super) fn unusable(what: &str) -> impl FnOnce(CudaError) -> DeviceError {
     move |error| DeviceError::Unusable(describe(what, number(error)))
@@ -74,6 +79,13 @@ mod tests {
             let text = describe("starting CUDA", code);
             assert!(text.contains(word) && text.contains(&format!("({code}, CUDA_ERROR_")), "{text}");
         }
+    }
+
+    #[test]
+    fn memory_that_ran_out_is_told_apart_by_either_way_of_calling() {
+        let safe = at_work("allocating")(CudaError::OutOfMemory);
+        assert!(matches!(&safe, DeviceError::OutOfMemory(text) if text.contains("nvidia-smi")), "{safe}");
+        assert_eq!(raw("allocating", CUresult::CUDA_ERROR_OUT_OF_MEMORY), Err(safe));
     }
 
     #[test]

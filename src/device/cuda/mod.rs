@@ -7,6 +7,8 @@ mod modules;
 mod nvml;
 mod program;
 
+use std::sync::Once;
+
 use cust::CudaApiVersion;
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device as CustDevice, DeviceAttribute};
@@ -88,11 +90,14 @@ fn without_library(searched: &str) -> Result<Presence, DeviceError> {
 /// Makes the driver count devices as nvidia-smi does, unless the user chose otherwise.
 fn order_by_bus() {
     const ORDER: &str = "CUDA_DEVICE_ORDER";
-    if std::env::var_os(ORDER).is_none() {
-        // SAFETY: called before the driver starts and before this program starts
-        // any thread that reads the environment.
-        unsafe { std::env::set_var(ORDER, "PCI_BUS_ID") };
-    }
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if std::env::var_os(ORDER).is_none() {
+            // SAFETY: once, before the driver starts and before this program starts any
+            // thread that reads the environment past Rust's own lock on it.
+            unsafe { std::env::set_var(ORDER, "PCI_BUS_ID") };
+        }
+    });
 }
 
 /// One CUDA device with its primary context.

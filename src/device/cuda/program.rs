@@ -18,6 +18,7 @@ const ALIGNMENT: u64 = 2 << 20;
 
 /// A kernel looked up once, with its arguments in the form that the driver takes.
 struct Ready<'a> {
+    name: &'static str,
     function: Function<'a>,
     grid: u32,
     block: u32,
@@ -27,13 +28,20 @@ struct Ready<'a> {
 }
 
 impl Ready<'_> {
-    fn launch(&self, stream: &Stream) -> cust::error::CudaResult<()> {
+    fn launch(&self, stream: &Stream) -> Result<(), DeviceError> {
         let pointers: Vec<*mut c_void> = self.args.iter().map(|arg| std::ptr::from_ref(arg).cast_mut().cast()).collect();
         // SAFETY: the plan's arguments are those of the kernel's signature, in its
         // order; every address lies in memory that `CudaProgram` holds, and the
         // kernels stay within the sizes that they are given.
-        unsafe { stream.launch(&self.function, self.grid, self.block, 0, &pointers) }
+        let launched = unsafe { stream.launch(&self.function, self.grid, self.block, 0, &pointers) };
+        launched.map_err(at_work(&format!("launching '{}'", self.name)))
     }
+}
+
+/// The timed work in the form that is enqueued.
+enum Task<'a> {
+    Kernel(Ready<'a>),
+    Copy { from: u64, to: u64, bytes: usize },
 }
 
 /// A plan with its buffers filled and its kernels loaded.
@@ -42,7 +50,7 @@ pub(super) struct CudaProgram<'a> {
     plan: &'a Plan,
     addresses: Vec<u64>,
     status: DeviceBuffer<u64>,
-    work: Option<Ready<'a>>,
+    work: Task<'a>,
     check: Ready<'a>,
     start: Event,
     end: Event,
@@ -69,9 +77,9 @@ impl<'a> CudaProgram<'a> {
         // SAFETY: any bit pattern is a valid u64, and `verify` sets the words before a check adds to them.
         let status = unsafe { DeviceBuffer::<u64>::uninitialized(STATUS_START.len()) }.map_err(at_work("allocating the status words"))?;
         let status_address = status.as_device_ptr().as_raw();
-        let work = match &plan.work {
-            Work::Kernel(launch) => Some(ready(device, launch, &addresses, status_address)?),
-            Work::Copy { .. } => None,
+        let work = match plan.work {
+            Work::Kernel(ref launch) => Task::Kernel(ready(device, launch, &addresses, status_address)?),
+            Work::Copy { from, to } => Task::Copy { from: addresses[from], to: addresses[to], bytes: plan.buffers[from].bytes as usize },
         };
         let event = || Event::new(EventFlags::DEFAULT).map_err(at_work("creating an event"));
         let program = Self {
@@ -113,23 +121,16 @@ impl<'a> CudaProgram<'a> {
             args: vec![Arg::Buffer(index), Arg::U64(words), Arg::U32(seed)],
             body: None,
         };
-        ready(self.device, &launch, &self.addresses, 0)?.launch(&self.device.stream).map_err(at_work("filling a buffer"))
+        ready(self.device, &launch, &self.addresses, 0)?.launch(&self.device.stream)
     }
 
     fn enqueue(&self) -> Result<(), DeviceError> {
-        match (&self.plan.work, &self.work) {
-            (Work::Kernel(launch), Some(ready)) => {
-                ready.launch(&self.device.stream).map_err(at_work(&format!("launching '{}'", launch.kernel)))
-            }
-            (Work::Copy { from, to }, _) => {
-                let bytes = self.plan.buffers[*from].bytes as usize;
+        match &self.work {
+            Task::Kernel(ready) => ready.launch(&self.device.stream),
+            &Task::Copy { from, to, bytes } => {
                 // SAFETY: both buffers hold `bytes` bytes and do not overlap.
-                let result = unsafe {
-                    cust::sys::cuMemcpyDtoDAsync_v2(self.addresses[*to], self.addresses[*from], bytes, self.device.stream.as_inner())
-                };
-                raw("the copy engine", result)
+                raw("the copy engine", unsafe { cust::sys::cuMemcpyDtoDAsync_v2(to, from, bytes, self.device.stream.as_inner()) })
             }
-            (Work::Kernel(launch), None) => Err(DeviceError::Failed(format!("'{}' is not loaded", launch.kernel))),
         }
     }
 
@@ -166,7 +167,7 @@ fn ready<'a>(device: &'a CudaDevice, launch: &Launch, addresses: &[u64], status:
             Arg::Status => status,
         })
         .collect();
-    Ok(Ready { function, grid: launch.grid, block: launch.block, args })
+    Ok(Ready { name: launch.kernel, function, grid: launch.grid, block: launch.block, args })
 }
 
 impl Program for CudaProgram<'_> {
@@ -208,7 +209,7 @@ impl Program for CudaProgram<'_> {
             self.set_status(index, word)?;
         }
         self.enqueue()?;
-        self.check.launch(&self.device.stream).map_err(at_work("launching the check"))?;
+        self.check.launch(&self.device.stream)?;
         self.synchronize("checking the results")?;
         let mut status = STATUS_START;
         self.status.copy_to(&mut status).map_err(at_work("reading the check's result"))?;
