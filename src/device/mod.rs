@@ -25,9 +25,12 @@ pub enum DeviceError {
     /// Memory ran out.
     #[error("out of memory: {0}")]
     OutOfMemory(String),
-    /// The device failed while working.
+    /// The device failed while working, and may do the next thing all the same.
     #[error("{0}")]
     Failed(String),
+    /// The device failed in a way after which this process gets nothing more from it.
+    #[error("the device was lost to this run: {0}")]
+    Lost(String),
 }
 
 /// How a case was written for this device: kernel, vector width, threads and the like.

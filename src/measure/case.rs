@@ -12,6 +12,15 @@ use crate::record::{Measurement, Missing, Peaks, Status, Time, known};
 #[error("interrupted; the document holds the cases that were finished")]
 pub struct Interrupted;
 
+/// What measuring a case gave.
+#[derive(Debug, PartialEq)]
+pub struct Measured {
+    /// The row for the document.
+    pub row: Measurement,
+    /// Whether the device was lost in this case, so that no other can be measured on it.
+    pub device_lost: bool,
+}
+
 /// Measures one case.
 ///
 /// A failure of the device becomes a row with its reason.
@@ -25,11 +34,11 @@ pub fn measure(
     profile: Profile,
     peaks: &Peaks,
     go_on: &dyn Fn() -> bool,
-) -> Result<Measurement, Interrupted> {
+) -> Result<Measured, Interrupted> {
     match observe(case, device, &Budget::of(profile, facts.kind), go_on) {
-        Ok(Some(observed)) => Ok(evaluate(case, observed, facts, peaks)),
+        Ok(Some(observed)) => Ok(Measured { row: evaluate(case, observed, facts, peaks), device_lost: false }),
         Ok(None) => Err(Interrupted),
-        Err(error) => Ok(failed(case, &error)),
+        Err(error) => Ok(Measured { row: failed(case, &error), device_lost: matches!(error, DeviceError::Lost(_)) }),
     }
 }
 
@@ -225,7 +234,7 @@ mod tests {
         let unknown = Facts { cache_bytes: None, ..Facts::H200 };
         let case = pattern::plan(&CaseId::new("stream/copy/f32@4096"), &unknown).unwrap();
         let mut device = Steady { ns: 3e6, mismatches: 0, failing: false };
-        let row = measure(&case, &mut device, &unknown, Profile::Quick, &Peaks::default(), &|| true).unwrap();
+        let row = measure(&case, &mut device, &unknown, Profile::Quick, &Peaks::default(), &|| true).unwrap().row;
         assert!(row.notes.iter().any(|note| note.contains("8192 bytes")), "{:?}", row.notes);
         assert!(row.missing.contains_key("cache_fraction"));
     }

@@ -8,7 +8,7 @@ pub mod statistics;
 mod testing;
 mod verdict;
 
-pub use case::{Interrupted, measure};
+pub use case::{Interrupted, Measured, measure};
 pub use sampling::{Budget, Count, Noise, Samples, StopRule, TimeLimit, sample, stop_rules};
 pub use session::{Event, Plans, SessionError, run};
 pub use verdict::verdict;

@@ -66,6 +66,9 @@ pub enum Event<'a> {
 
 /// Measures every planned case into `run`, calling `save` after each.
 ///
+/// Once the device is lost, the cases that are left become rows that say so: asking it
+/// again would only repeat, in each of them, an error that is none of theirs.
+///
 /// # Errors
 /// When `go_on` answers no, or the document cannot be saved.
 pub fn run(
@@ -76,11 +79,18 @@ pub fn run(
     on: &mut dyn FnMut(Event),
     save: &dyn Fn(&Run) -> Result<(), record::SaveError>,
 ) -> Result<(), SessionError> {
+    let mut lost_in: Option<&CaseId> = None;
     for (id, planned) in &plans.planned {
         on(Event::Started(id));
-        let row = match planned {
-            Ok(case) => measure(case, device, &plans.facts, run.profile, &run.peaks, go_on)?,
-            Err(error) => Measurement::without_figures(&id.to_string(), id.pattern(), Status::Skipped, error.to_string()),
+        let skipped = |reason| Measurement::without_figures(&id.to_string(), id.pattern(), Status::Skipped, reason);
+        let row = match (planned, lost_in) {
+            (Err(error), _) => skipped(error.to_string()),
+            (Ok(_), Some(lost_in)) => skipped(format!("not measured: the device was lost to this run in {lost_in}")),
+            (Ok(case), None) => {
+                let measured = measure(case, device, &plans.facts, run.profile, &run.peaks, go_on)?;
+                lost_in = measured.device_lost.then_some(id);
+                measured.row
+            }
         };
         note_peak(&mut run.peaks, &row);
         on(Event::Finished(&row));
@@ -88,7 +98,7 @@ pub fn run(
         save(run)?;
     }
     run.finished_at = Some(record::now());
-    run.complete = true;
+    run.complete = lost_in.is_none();
     save(run)?;
     Ok(())
 }
@@ -106,7 +116,8 @@ fn note_peak(peaks: &mut Peaks, row: &Measurement) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::testing::{Steady, row};
+    use crate::device::DeviceError;
+    use crate::measure::testing::{Faulty, Steady, row};
 
     #[test]
     fn a_wrong_compute_peak_is_no_reference() {
@@ -115,6 +126,41 @@ mod tests {
             let mut device = Steady { ns: 3e6, mismatches, failing: false };
             note_peak(&mut peaks, &row("compute/fma/f32", &mut device, &Peaks::default()));
             assert_eq!(peaks.compute_measured_gflops("fma/f32").is_some(), known);
+        }
+    }
+
+    /// A run of four cases in which loading the second one fails.
+    fn run_with(fault: DeviceError) -> (Run, Faulty) {
+        let ids = ["stream/read/f32", "stream/write/f32", "stream/copy/f32", "copy_engine/d2d"].map(CaseId::new);
+        let mut device = Faulty { steady: Steady { ns: 3e6, mismatches: 0, failing: false }, fault, nth: 2, loads: 0 };
+        let mut document = Run { measurements: Vec::new(), complete: false, ..crate::chart::testing::h200() };
+        run(&mut device, &Plans::new(&ids, &Facts::H200), &mut document, &|| true, &mut |_| {}, &|_| Ok(())).unwrap();
+        (document, device)
+    }
+
+    fn statuses(run: &Run) -> Vec<Status> {
+        run.measurements.iter().map(|row| row.status).collect()
+    }
+
+    #[test]
+    fn cases_after_the_loss_of_the_device_are_not_tried_and_name_the_case_in_which_it_was_lost() {
+        let (run, device) = run_with(DeviceError::Lost("gone".into()));
+        assert_eq!(statuses(&run), [Status::Ok, Status::Error, Status::Skipped, Status::Skipped]);
+        assert_eq!(run.measurements[1].reason.as_deref(), Some("the device was lost to this run: gone"));
+        for row in &run.measurements[2..] {
+            assert!(row.reason.as_ref().is_some_and(|reason| reason.ends_with("lost to this run in stream/write/f32")), "{:?}", row.reason);
+        }
+        assert_eq!(device.loads, 2);
+        assert!(!run.complete);
+    }
+
+    #[test]
+    fn a_case_that_fails_alone_leaves_the_others() {
+        for fault in [DeviceError::OutOfMemory("none left".into()), DeviceError::Failed("busy".into())] {
+            let (run, device) = run_with(fault);
+            assert_eq!(statuses(&run), [Status::Ok, Status::Error, Status::Ok, Status::Ok]);
+            assert_eq!(device.loads, 4);
+            assert!(run.complete);
         }
     }
 

@@ -20,7 +20,8 @@ pub struct Run {
     pub started_at: String,
     /// When the last case ended, UTC; null while the run is under way.
     pub finished_at: Option<String>,
-    /// Whether every planned case was measured; false while under way and after an interruption.
+    /// Whether every planned case was measured; false while under way, after an interruption,
+    /// and when the device was lost.
     pub complete: bool,
     /// How much was to be measured.
     pub profile: Profile,
