@@ -94,6 +94,13 @@ fn a_size_that_does_not_fit_is_refused_before_anything_is_written() {
 }
 
 #[test]
+fn a_stride_that_cannot_be_is_refused_with_one_that_can() {
+    for (case, cure) in [("stride/read/48", "64 would be"), ("stride/copy/8192@4096", "@8192 would be")] {
+        hbmark().args(["run", case, "--device", "host"]).assert().code(2).stderr(predicates::str::contains(cure)).stdout("");
+    }
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_found_out_before_measuring() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("file");

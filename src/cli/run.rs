@@ -191,10 +191,12 @@ fn measure_one(ready: Ready, interrupted: &AtomicBool) -> (Run, Exit) {
             Exit::of(&run).and(Failure::Save(error).exit())
         }
     };
-    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for row in &run.measurements {
-        if let Some(reason) = &row.reason {
-            by_reason.entry(reason).or_default().push(&row.id);
+    // In the order of the rows: the loss of a device stands before what it kept from being measured.
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (id, reason) in run.measurements.iter().filter_map(|row| Some((&row.id, row.reason.as_ref()?))) {
+        match by_reason.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, ids)) => ids.push(id),
+            None => by_reason.push((reason, vec![id])),
         }
     }
     for (reason, ids) in by_reason {

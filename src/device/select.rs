@@ -1,5 +1,7 @@
 //! Which devices there are, and which of them the user means.
 
+use std::collections::BTreeMap;
+
 use super::cuda::{self, CudaDevice, Presence};
 use super::host::HostDevice;
 use super::{Device, DeviceError};
@@ -82,24 +84,37 @@ pub fn list(wish: &Selector) -> Result<(Vec<Selected>, Option<String>), DeviceEr
     match wish {
         Selector::Default | Selector::All | Selector::Host => Ok((every, None)),
         Selector::Index(index) if *index < count => Ok((vec![Selected::Cuda(*index)], None)),
-        Selector::Index(index) => Err(DeviceError::NotFound(format!(
-            "there is no CUDA device {index}: this machine shows {count}, counted from 0; 'hbmark list devices' names them"
-        ))),
+        Selector::Index(index) => {
+            let named = |i| cuda::summary(i).map_or(i.to_string(), |device| format!("{i} ({})", device.name));
+            let here: Vec<String> = (0..count).map(named).collect();
+            Err(DeviceError::NotFound(format!("there is no CUDA device {index}; those here are {}", here.join(", "))))
+        }
         Selector::Uuid(wanted) => by_uuid(wanted, count).map(|found| (vec![found], None)),
     }
 }
 
 fn by_uuid(wanted: &str, count: u32) -> Result<Selected, DeviceError> {
-    let mut uuids = Vec::new();
+    // A device that does not answer keeps nobody from another, but it may be the one that is meant.
+    let mut uuids = BTreeMap::new();
+    let mut silent = None;
     for index in 0..count {
-        uuids.push(cuda::summary(index)?.uuid);
+        match cuda::summary(index) {
+            Ok(device) => {
+                uuids.insert(index, device.uuid);
+            }
+            Err(error) => silent = Some(error),
+        }
     }
     let lower = wanted.to_ascii_lowercase();
     let some_id = lower.len() > "gpu-".len();
-    let matching: Vec<u32> = (0..count).filter(|&i| some_id && uuids[i as usize].to_ascii_lowercase().starts_with(&lower)).collect();
+    let matching: Vec<u32> =
+        uuids.iter().filter(|(_, uuid)| some_id && uuid.to_ascii_lowercase().starts_with(&lower)).map(|(&i, _)| i).collect();
     match matching[..] {
         [index] => Ok(Selected::Cuda(index)),
-        [] => Err(DeviceError::NotFound(format!("no CUDA device has the UUID '{wanted}'; those here are {}", uuids.join(", ")))),
+        [] => Err(silent.unwrap_or_else(|| {
+            let here: Vec<&str> = uuids.values().map(String::as_str).collect();
+            DeviceError::NotFound(format!("no CUDA device has the UUID '{wanted}'; those here are {}", here.join(", ")))
+        })),
         _ => Err(DeviceError::NotFound(format!("'{wanted}' begins the UUIDs of {} devices; write more of it", matching.len()))),
     }
 }

@@ -1,0 +1,156 @@
+//! A driver without a GPU, for tests of the whole program; `tests/common` builds it.
+//!
+//! It answers what hbmark asks and computes nothing: its memory holds nothing, and each launch
+//! takes 3 ms of its clock: the default sizes then stay under the peak of its memory. Checks of writes and copies find everything right; those of reads and
+//! arithmetic, of which a launch does not tell how much they compare, find too little compared.
+//! The environment says what the driver shows:
+//!
+//! - `FAKE_DEVICES`: how many devices, 1 unless said;
+//! - `FAKE_NAME`: the name of each;
+//! - `FAKE_CUDA`: the CUDA version, as `cuDriverGetVersion` gives it;
+//! - `FAKE_ROOM`: the largest allocation in bytes that succeeds;
+//! - `FAKE_FAULT`: `<function> <n> <code>`: from the n-th call of this function on, every call that
+//!   means device 0 returns this code, as after an error from which a context does not recover.
+
+use std::env;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
+
+const LAUNCH_MS: u64 = 3;
+const TOTAL_BYTES: usize = 141 << 30;
+const FREE_BYTES: usize = 140 << 30;
+
+/// What calls mean that concern no device.
+const NO_DEVICE: i32 = -1;
+
+/// The device of the current context.
+static CURRENT: AtomicI32 = AtomicI32::new(0);
+/// Milliseconds.
+static CLOCK: AtomicU64 = AtomicU64::new(0);
+/// How many results the last kernel compared, if it was a check of writes or copies.
+static COMPARED: AtomicU64 = AtomicU64::new(0);
+
+fn setting<T: FromStr>(name: &str, default: T) -> T {
+    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// What a call of `function` that means `device` returns instead of doing anything; 0 for nothing.
+fn fault(function: &str, device: i32) -> u32 {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    static LOST: AtomicU32 = AtomicU32::new(0);
+    if device != 0 {
+        return 0;
+    }
+    let fault = env::var("FAKE_FAULT").unwrap_or_default();
+    if let [name, nth, code] = fault.split(' ').collect::<Vec<_>>()[..]
+        && name == function
+        && (CALLS.fetch_add(1, SeqCst) + 1).to_string() == nth
+    {
+        LOST.store(code.parse().unwrap(), SeqCst);
+    }
+    LOST.load(SeqCst)
+}
+
+/// Defines functions of the driver: each with the device that it means and the code that it returns.
+macro_rules! driver {
+    ($($name:ident($($argument:ident: $type:ty),*) on $device:expr => $body:expr;)*) => {
+        $(#[unsafe(no_mangle)]
+        pub extern "C" fn $name($($argument: $type),*) -> u32 {
+            match fault(stringify!($name), $device) {
+                0 => $body,
+                code => code,
+            }
+        })*
+    };
+}
+
+driver! {
+    // Device 0 stands for the whole driver here, so that it can be told to fail from the start.
+    cuInit(_flags: u32) on 0 => 0;
+    cuDriverGetVersion(version: &mut i32) on NO_DEVICE => give(version, setting("FAKE_CUDA", 12020));
+    cuDeviceGetCount(count: &mut i32) on NO_DEVICE => give(count, setting("FAKE_DEVICES", 1));
+
+    cuDeviceGet(device: &mut i32, ordinal: i32) on ordinal => give(device, ordinal);
+    cuDeviceGetName(name: &mut [u8; 128], _length: i32, device: i32) on device => {
+        let text = setting("FAKE_NAME", "NVIDIA Fake".to_owned());
+        name[..text.len()].copy_from_slice(text.as_bytes());
+        give(&mut name[text.len()], 0)
+    };
+    cuDeviceGetUuid_v2(uuid: &mut [u8; 16], device: i32) on device => give(uuid, [device as u8; 16]);
+    cuDeviceTotalMem_v2(bytes: &mut usize, device: i32) on device => give(bytes, TOTAL_BYTES);
+    cuDeviceGetAttribute(value: &mut i32, attribute: i32, device: i32) on device => give(value, match attribute {
+        13 => 1_980_000,  // clock, kHz
+        16 => 132,        // multiprocessors
+        33 => device + 1, // bus
+        36 => 3_201_000,  // memory clock, kHz
+        37 => 6016,       // width of the memory bus, bits
+        38 => 60 << 20,   // L2, bytes
+        39 => 2048,       // threads a multiprocessor
+        75 => 9,          // compute capability
+        _ => 0,
+    });
+
+    cuDevicePrimaryCtxRetain(context: &mut usize, device: i32) on device => give(context, device as usize + 1);
+    cuDevicePrimaryCtxRelease_v2(device: i32) on device => 0;
+    cuCtxSetCurrent(context: usize) on select(context) => 0;
+
+    cuModuleLoadDataEx(module: &mut usize, _image: usize, _n: u32, _options: usize, _values: usize) on current() => give(module, 1);
+    cuModuleUnload(_module: usize) on current() => 0;
+    cuModuleGetFunction(function: &mut usize, _module: usize, _name: usize) on current() => give(function, 1);
+    cuLaunchKernel(
+        _function: usize, _grid: u32, _grid_y: u32, _grid_z: u32, _block: u32, _block_y: u32, _block_z: u32,
+        _shared: u32, _stream: usize, arguments: &[&u64; 2], _extra: usize
+    ) on current() => {
+        COMPARED.store(*arguments[1], SeqCst);
+        tick()
+    };
+
+    cuMemGetInfo_v2(free: &mut usize, total: &mut usize) on current() => {
+        give(free, FREE_BYTES);
+        give(total, TOTAL_BYTES)
+    };
+    cuMemAlloc_v2(pointer: &mut u64, bytes: usize) on current() => {
+        if bytes > setting("FAKE_ROOM", FREE_BYTES) { 2 } else { give(pointer, 2 << 20) }
+    };
+    cuMemFree_v2(_pointer: u64) on current() => 0;
+    cuMemsetD8Async(_to: u64, _value: u8, _count: usize, _stream: usize) on current() => 0;
+    cuMemsetD32Async(_to: u64, _value: u32, _count: usize, _stream: usize) on current() => 0;
+    cuMemcpyDtoDAsync_v2(_to: u64, _from: u64, _bytes: usize, _stream: usize) on current() => tick();
+    // Nothing is read back but the four status words of a check.
+    cuMemcpyDtoH_v2(to: &mut [u64; 4], _from: u64, _bytes: usize) on current() => give(to, [0, u64::MAX, 0, COMPARED.load(SeqCst)]);
+
+    cuStreamCreateWithPriority(stream: &mut usize, _flags: u32, _priority: i32) on current() => give(stream, 1);
+    cuStreamSynchronize(_stream: usize) on current() => 0;
+    cuStreamDestroy_v2(_stream: usize) on current() => 0;
+
+    cuEventCreate(event: &mut &AtomicU64, _flags: u32) on current() => give(event, Box::leak(Box::default()));
+    cuEventRecord(event: &AtomicU64, _stream: usize) on current() => {
+        event.store(CLOCK.load(SeqCst), SeqCst);
+        0
+    };
+    cuEventSynchronize(_event: &AtomicU64) on current() => 0;
+    cuEventElapsedTime(milliseconds: &mut f32, start: &AtomicU64, end: &AtomicU64) on current() => {
+        give(milliseconds, (end.load(SeqCst) - start.load(SeqCst)) as f32)
+    };
+    cuEventDestroy_v2(_event: &AtomicU64) on current() => 0;
+}
+
+fn give<T>(place: &mut T, value: T) -> u32 {
+    *place = value;
+    0
+}
+
+fn current() -> i32 {
+    CURRENT.load(SeqCst)
+}
+
+/// Makes a context current, and says whose it is: contexts are numbered from 1.
+fn select(context: usize) -> i32 {
+    CURRENT.store(context as i32 - 1, SeqCst);
+    current()
+}
+
+fn tick() -> u32 {
+    CLOCK.fetch_add(LAUNCH_MS, SeqCst);
+    0
+}
