@@ -88,7 +88,7 @@ fn bench_device(criterion: &mut Criterion<DeviceClock>, number: usize, one: Sele
             bencher.iter_custom(|executions| {
                 let executions = u32::try_from(executions).unwrap_or(u32::MAX);
                 // A failed device reports its reason below; criterion needs some time to go on.
-                program.execute(executions).unwrap_or_else(|error| {
+                program.execute(executions).map(|timing| timing.ns).unwrap_or_else(|error| {
                     failure = Some(error);
                     1.0
                 })

@@ -4,6 +4,8 @@
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
 
 // Brackets the loads and stores of a kernel's hot body. The comments survive into
 // the PTX, where a test counts what stands between them against what the pattern
@@ -11,6 +13,9 @@ typedef unsigned long long u64;
 // body: the front end moves no load out of it.
 #define BODY_BEGIN asm volatile("// body begin")
 #define BODY_END asm volatile("// body end")
+
+// What outputs hold before the checked execution.
+const u32 POISON = 0xFFFFDEADu;
 
 __device__ __forceinline__ u32 mix(u32 x) {
     x ^= x >> 16;
@@ -40,7 +45,7 @@ __device__ __forceinline__ u32 ramp_word(u32 seed, u64 index) {
 
 // What a word at a position adds to a read checksum.
 __device__ __forceinline__ u64 weighted(u32 word, u64 index) {
-    return (u64)word * (u32)(2u * (u32)index + 1u);
+    return word * (2u * (u32)index + 1u);
 }
 
 // How many results were wrong and the lowest wrong index, over all blocks; what was

@@ -36,6 +36,15 @@ pub enum DeviceError {
 /// How a case was written for this device: kernel, vector width, threads and the like.
 pub type Variant = serde_json::Map<String, serde_json::Value>;
 
+/// What the device's own clocks say of one stretch of work.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Timing {
+    /// The time between its start and its end, in nanoseconds.
+    pub ns: f64,
+    /// The mean clock of the multiprocessors over it, in MHz; none where it cannot be read.
+    pub sm_clock_mhz: Option<f64>,
+}
+
 /// What comparing a result with its expectation gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verification {
@@ -94,12 +103,11 @@ pub trait Program {
     /// How the case is written for this device.
     fn variant(&self) -> Variant;
 
-    /// Runs the work `executions` times without a pause and returns the time
-    /// between start and end on the device's own clock, in nanoseconds.
+    /// Runs the work `executions` times without a pause.
     ///
     /// # Errors
     /// When the device fails.
-    fn execute(&mut self, executions: u32) -> Result<f64, DeviceError>;
+    fn execute(&mut self, executions: u32) -> Result<Timing, DeviceError>;
 
     /// Poisons the outputs, runs the work once, and checks every result.
     ///

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::{Budget, Samples, sample, statistics, stop_rules, verdict};
 use crate::device::{Device, DeviceError, Variant, Verification};
-use crate::pattern::{self, Case, Facts, Level, Profile};
+use crate::pattern::{self, Case, DeviceKind, Facts, Level, Profile};
 use crate::record::{Measurement, Missing, Peaks, Status, Time, known};
 
 /// The run was ended by the user; the document holds the finished cases.
@@ -77,8 +77,12 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Me
 
     let mut missing = Missing::new();
     missing.insert("bytes.dram".into(), "no hardware counters were imported".into());
-    for field in ["sm_clock_mhz", "telemetry"] {
-        missing.insert(field.into(), "this version of the program does not read it".into());
+    missing.insert("telemetry".into(), "this version of the program does not read it".into());
+    let sm_clock_mhz = known(&mut missing, "sm_clock_mhz", observed.samples.sm_clock_mhz.ok_or_else(|| no_clock(facts.kind)));
+    let theoretical_gflops = known(&mut missing, "theoretical_gflops", theoretical_gflops(case, facts, sm_clock_mhz));
+    let fraction_of_theoretical = theoretical_gflops.map(|theoretical| achieved_gflops / theoretical);
+    if fraction_of_theoretical.is_none() {
+        missing.insert("fraction_of_theoretical".into(), "there is no theoretical_gflops".into());
     }
     let fraction_of_peak = known(&mut missing, "fraction_of_peak", fraction_of_peak(case, achieved_gbps, theoretical));
     let compute_utilization = known(&mut missing, "compute_utilization", utilization(case, achieved_gflops, peaks));
@@ -139,7 +143,9 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Me
         fraction_of_peak,
         achieved_gflops: Some(achieved_gflops),
         compute_utilization,
-        sm_clock_mhz: None,
+        theoretical_gflops,
+        fraction_of_theoretical,
+        sm_clock_mhz,
         telemetry: None,
         verified: Some(observed.verification.passed()),
         mismatches: Some(observed.verification.mismatches),
@@ -167,6 +173,24 @@ fn utilization(case: &Case, achieved_gflops: f64, peaks: &Peaks) -> Result<f64, 
         Some(peak) => Ok(achieved_gflops / peak),
         None => Err(format!("{} gave no sound figure in this run", pipe.peak_case())),
     }
+}
+
+fn no_clock(kind: DeviceKind) -> String {
+    match kind {
+        DeviceKind::Host => "a processor's clock cannot be read without privileges".into(),
+        DeviceKind::Cuda => "no multiprocessor gave its time and cycles both before and after a sample".into(),
+    }
+}
+
+/// Multiprocessors x operations of each a clock x the clock that they ran at.
+fn theoretical_gflops(case: &Case, facts: &Facts, sm_clock_mhz: Option<f64>) -> Result<f64, String> {
+    let pipe = case.compute_pipe.filter(|pipe| pipe.peak_case() == case.id).ok_or("the case is no arithmetic peak")?;
+    let capability = facts.capability.ok_or("the operations a clock of this processor are not known")?;
+    let per_clock = pipe
+        .flops_per_clock(capability)
+        .ok_or_else(|| format!("the operations a clock of compute capability {}.{} are not known", capability.0, capability.1))?;
+    let mhz = sm_clock_mhz.ok_or("the clock is not known")?;
+    Ok(f64::from(facts.units) * f64::from(per_clock) * mhz / 1e3)
 }
 
 fn status_of_device(error: &DeviceError) -> Status {
@@ -227,6 +251,18 @@ mod tests {
         assert!(row.missing["compute_utilization"].contains("compute/fma/f32"));
         assert_eq!(row.fraction_of_peak, None);
         assert!(row.missing.contains_key("fraction_of_peak"));
+    }
+
+    #[test]
+    fn a_peak_is_compared_with_all_multiprocessors_at_the_clock_of_the_samples() {
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false };
+        let peak = row("compute/fma/f32", &mut device, &Peaks::default());
+        assert_eq!(peak.sm_clock_mhz, Some(1980.0));
+        assert_eq!(peak.theoretical_gflops, Some(132.0 * 256.0 * 1.98));
+        assert_eq!(peak.fraction_of_theoretical, Some(peak.achieved_gflops.unwrap() / (132.0 * 256.0 * 1.98)));
+        let triad = row("stream/triad/f32", &mut device, &Peaks::default());
+        assert_eq!(triad.theoretical_gflops, None);
+        assert!(triad.missing.contains_key("theoretical_gflops") && triad.missing.contains_key("fraction_of_theoretical"));
     }
 
     #[test]

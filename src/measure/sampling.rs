@@ -1,7 +1,7 @@
 //! When to time, how long, and when to stop.
 
-use super::statistics::median_noise;
-use crate::device::{DeviceError, Program};
+use super::statistics::{median, median_noise};
+use crate::device::{DeviceError, Program, Timing};
 use crate::pattern::{DeviceKind, Profile};
 
 /// Decides after each sample whether the samples are enough.
@@ -118,15 +118,18 @@ pub struct Samples {
     pub ns: Vec<f64>,
     /// Executions that each sample averages over.
     pub executions: u32,
+    /// The median clock of the multiprocessors over the samples, MHz; none where it cannot be read.
+    pub sm_clock_mhz: Option<f64>,
     /// The rule that ended the sampling.
     pub stopped_by: &'static str,
 }
 
-/// The time of `executions` on the device's clock, ns.
-fn timed(program: &mut dyn Program, executions: u32) -> Result<f64, DeviceError> {
-    let ns = program.execute(executions)?;
+/// `executions` with a time that can be used.
+fn timed(program: &mut dyn Program, executions: u32) -> Result<Timing, DeviceError> {
+    let timing = program.execute(executions)?;
+    let ns = timing.ns;
     if ns.is_finite() && ns > 0.0 {
-        Ok(ns)
+        Ok(timing)
     } else {
         Err(DeviceError::Failed(format!("the device's clock says that {executions} executions took {ns} ns: its times cannot be used")))
     }
@@ -151,25 +154,28 @@ pub fn sample(
     let executions_for = |each_ns: f64| (wanted_ns / each_ns).ceil().clamp(1.0, 1e6) as u32;
     let mut executions = executions_for(execution_ns);
     let mut corrections = 0;
-    let mut ns = Vec::new();
+    let (mut ns, mut clocks) = (Vec::new(), Vec::new());
     let mut spent_ns = 0.0;
     loop {
         if !go_on() {
             return Ok(None);
         }
-        let total_ns = timed(program, executions)?;
+        let Timing { ns: total_ns, sm_clock_mhz } = timed(program, executions)?;
         // The warm-up was slower than this, on a busy machine say: begin again with longer samples.
         if total_ns < budget.least_sample_ns / 2.0 && corrections < MOST_CORRECTIONS {
             executions = executions_for(total_ns / f64::from(executions));
             corrections += 1;
             ns.clear();
+            clocks.clear();
             spent_ns = 0.0;
             continue;
         }
         spent_ns += total_ns;
         ns.push(total_ns / f64::from(executions));
+        clocks.extend(sm_clock_mhz);
         if let Some(rule) = rules.iter().find(|rule| rule.is_met(&ns, spent_ns)) {
-            return Ok(Some(Samples { ns, executions, stopped_by: rule.name() }));
+            let sm_clock_mhz = (!clocks.is_empty()).then(|| median(&clocks));
+            return Ok(Some(Samples { ns, executions, sm_clock_mhz, stopped_by: rule.name() }));
         }
     }
 }
@@ -189,7 +195,7 @@ fn warm_up(program: &mut dyn Program, budget: &Budget, go_on: &dyn Fn() -> bool)
             return Ok(None);
         }
         let executions = (budget.least_sample_ns / best).ceil().clamp(1.0, 1e6) as u32;
-        let total = timed(program, executions)?;
+        let total = timed(program, executions)?.ns;
         spent += total;
         let each = total / f64::from(executions);
         since_better = if each < best * (1.0 - PLATEAU_TOLERANCE) { 0 } else { since_better + 1 };
@@ -214,11 +220,11 @@ mod tests {
         fn variant(&self) -> Variant {
             Variant::new()
         }
-        fn execute(&mut self, executions: u32) -> Result<f64, DeviceError> {
+        fn execute(&mut self, executions: u32) -> Result<Timing, DeviceError> {
             let each = self.ns[self.calls.min(self.ns.len() - 1)];
             self.calls += 1;
             self.executions += u64::from(executions);
-            Ok(each * f64::from(executions))
+            Ok(Timing { ns: each * f64::from(executions), sm_clock_mhz: (self.calls > 1).then_some(1000.0 + self.calls as f64) })
         }
         fn verify(&mut self) -> Result<Verification, DeviceError> {
             Ok(Verification { mismatches: 0, first_bad: None })
@@ -236,6 +242,13 @@ mod tests {
         let s = sampled(&[2e6]);
         assert_eq!(s.stopped_by, "noise");
         assert!(s.ns.len() as f64 * f64::from(s.executions) * 2e6 >= 200e6);
+    }
+
+    #[test]
+    fn the_clock_is_the_median_of_those_samples_that_have_one() {
+        let s = sampled(&[2e6]);
+        let mhz = s.sm_clock_mhz.unwrap();
+        assert!(mhz > 1001.0 && mhz < 1000.0 + 200.0, "{mhz}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A device for the tests of this folder.
 
 use super::measure;
-use crate::device::{Device, DeviceError, Program, Variant, Verification};
+use crate::device::{Device, DeviceError, Program, Timing, Variant, Verification};
 use crate::pattern::{self, CaseId, Facts, Plan, Profile};
 use crate::record::{self, Measurement, Missing, Peak, Peaks, Provenance};
 
@@ -28,8 +28,8 @@ impl Program for &mut Steady {
     fn variant(&self) -> Variant {
         Variant::new()
     }
-    fn execute(&mut self, executions: u32) -> Result<f64, DeviceError> {
-        Ok(self.ns * f64::from(executions))
+    fn execute(&mut self, executions: u32) -> Result<Timing, DeviceError> {
+        Ok(Timing { ns: self.ns * f64::from(executions), sm_clock_mhz: Some(1980.0) })
     }
     fn verify(&mut self) -> Result<Verification, DeviceError> {
         Ok(Verification { mismatches: self.mismatches, first_bad: (self.mismatches > 0).then_some(3) })

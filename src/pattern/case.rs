@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CaseId, Plan};
+use super::{CaseId, Pipe, Plan};
 
 /// What a case is meant to exercise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -30,29 +30,6 @@ impl Level {
             Some(cache) if footprint_bytes < cache.saturating_mul(Self::DRAM_MULTIPLE) => Self::Mixed,
             _ => Self::Dram,
         }
-    }
-}
-
-/// The unit that a case's arithmetic runs on, written `operation/type` as in the
-/// id of the compute case that measures its peak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Pipe {
-    /// Single-precision fused multiply-add.
-    #[serde(rename = "fma/f32")]
-    FmaF32,
-}
-
-impl Pipe {
-    /// The name used in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FmaF32 => "fma/f32",
-        }
-    }
-
-    /// The id of the case that measures this pipe's peak.
-    pub fn peak_case(self) -> CaseId {
-        CaseId::new(&format!("compute/{}", self.name()))
     }
 }
 

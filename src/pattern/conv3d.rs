@@ -5,17 +5,30 @@
 //! each of the 27 taps of every output, the padding's zeros included, as
 //! frameworks count them: `2 x 27 x Cin/groups x outputs`.
 
+mod tiling;
+
 use serde_json::json;
 
+use self::tiling::Tiling;
 use super::plan::{Arg, Buffer, Launch, Plan, Work};
 use super::{Bytes, Case, CaseId, DeviceKind, Facts, Level, Parameters, Pattern, Pipe, PlanError, Profile};
 
 const SEED_INPUT: u32 = 0x5EED_0C31;
 const SEED_WEIGHTS: u32 = 0x5EED_0C32;
 
-/// Edge of the cubic volume that the host measures by default: a few MiB, because
-/// a processor takes milliseconds for what a GPU does in microseconds.
-const HOST_EDGE: u64 = 32;
+/// Batch and edge of the cubic volume when the id names none.
+///
+/// A GPU gets what networks for medical volumes and video have: large enough to leave
+/// the last cache, smaller where many channels make the arithmetic long. The host gets a
+/// few MiB, because a processor takes milliseconds for what a GPU does in microseconds.
+fn default_volume(kind: DeviceKind, convolution: Convolution, channels: u64) -> (u64, u64) {
+    match (kind, convolution, channels) {
+        (DeviceKind::Host, _, _) => (1, 32),
+        (DeviceKind::Cuda, Convolution::Depthwise, _) | (DeviceKind::Cuda, _, 0..=16) => (4, 128),
+        (DeviceKind::Cuda, _, 17..=32) => (4, 96),
+        (DeviceKind::Cuda, _, _) => (4, 64),
+    }
+}
 
 /// Taps of one filter and input channel.
 pub const TAPS: u64 = 27;
@@ -99,21 +112,26 @@ impl Pattern for Conv3d {
     }
 
     fn ids(&self, _profile: Profile, kind: DeviceKind) -> Vec<String> {
-        match kind {
-            DeviceKind::Cuda => Vec::new(),
-            DeviceKind::Host => {
-                ["direct/f32/1x16", "direct/f32/16x16", "depthwise/f32/32x32"].iter().map(|rest| format!("conv3d/{rest}")).collect()
-            }
-        }
+        let cases: &[&str] = match kind {
+            DeviceKind::Cuda => &["direct/f32/1x16", "direct/f32/16x16", "direct/f32/32x32", "depthwise/f32/32x32"],
+            DeviceKind::Host => &["direct/f32/1x16", "direct/f32/16x16", "depthwise/f32/32x32"],
+        };
+        cases.iter().map(|rest| format!("conv3d/{rest}")).collect()
     }
 
     fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
-        if facts.kind == DeviceKind::Cuda {
-            return Err(PlanError::Unsupported("conv3d has no CUDA kernel in this version".into()));
-        }
-        let shape = shape(id)?;
+        let shape = shape(id, facts.kind)?;
         let [depth, height, width] = shape.extent;
-        let plan = plan(&shape, facts);
+        let (plan, issued) = match facts.kind {
+            // How often the host kernel loads an element depends on the vectors of the processor.
+            DeviceKind::Host => (host_plan(&shape, facts), None),
+            DeviceKind::Cuda => {
+                let tiling = Tiling::new(&shape).ok_or_else(|| {
+                    PlanError::Invalid(format!("'{id}': a plane, a depth or a number of channels is beyond what the kernels count (2^31)"))
+                })?;
+                (cuda_plan(&shape, &tiling, facts), Some(tiling.issued_bytes()))
+            }
+        };
         if plan.footprint_bytes() > facts.free_bytes / 10 * 9 {
             return Err(PlanError::TooLarge(format!(
                 "'{id}' needs {} MiB and {} MiB are free; choose fewer channels or a smaller volume after '@'",
@@ -135,8 +153,7 @@ impl Pattern for Conv3d {
             id: id.clone(),
             level: Level::of(plan.footprint_bytes(), facts.cache_bytes),
             parameters,
-            // How often the host kernel loads an element depends on the vectors of the processor.
-            bytes: Bytes { issued: None, ..Bytes::contiguous(read, write) },
+            bytes: Bytes { issued, ..Bytes::contiguous(read, write) },
             flops: shape.flops(),
             compute_pipe: Some(Pipe::FmaF32),
             notes: Vec::new(),
@@ -145,12 +162,12 @@ impl Pattern for Conv3d {
     }
 }
 
-fn shape(id: &CaseId) -> Result<Shape, PlanError> {
+fn shape(id: &CaseId, kind: DeviceKind) -> Result<Shape, PlanError> {
     let unknown = || {
         PlanError::Unknown(format!("'{id}' is not conv3d/<direct|depthwise>/f32/<channels in>x<channels out>[@<depth>x<height>x<width>]"))
     };
-    let [kind, "f32", channels] = id.parts()[..] else { return Err(unknown()) };
-    let convolution = match kind {
+    let [convolution, "f32", channels] = id.parts()[..] else { return Err(unknown()) };
+    let convolution = match convolution {
         "direct" => Convolution::Direct,
         "depthwise" => Convolution::Depthwise,
         _ => return Err(unknown()),
@@ -160,13 +177,14 @@ fn shape(id: &CaseId) -> Result<Shape, PlanError> {
     let numbers = |text: &str| text.split('x').map(number).collect::<Option<Vec<u64>>>();
     let channels: Option<[u64; 2]> = numbers(channels).and_then(|n| n.try_into().ok());
     let [channels_in, channels_out] = channels.ok_or_else(unknown)?;
+    let (batch, edge) = default_volume(kind, convolution, channels_in.max(channels_out));
     let extent = match id.size() {
-        None => [HOST_EDGE; 3],
+        None => [edge; 3],
         Some(text) => numbers(text)
             .and_then(|n| n.try_into().ok())
             .ok_or_else(|| PlanError::Invalid(format!("'{id}': '{text}' is not <depth>x<height>x<width>, such as 32x32x32")))?,
     };
-    let shape = Shape { batch: 1, channels_in, channels_out, extent, convolution };
+    let shape = Shape { batch, channels_in, channels_out, extent, convolution };
     if extent.contains(&0) || channels_in == 0 || channels_out == 0 {
         return Err(PlanError::Invalid(format!("'{id}': sizes and channels start at 1")));
     }
@@ -181,30 +199,68 @@ fn shape(id: &CaseId) -> Result<Shape, PlanError> {
     Ok(shape)
 }
 
-fn plan(shape: &Shape, facts: &Facts) -> Plan {
+fn buffers(shape: &Shape) -> Vec<Buffer> {
+    vec![
+        Buffer::output(shape.outputs() * 4),
+        Buffer::random_f32(shape.inputs() * 4, SEED_INPUT),
+        Buffer::random_f32(shape.weights() * 4, SEED_WEIGHTS),
+    ]
+}
+
+fn sizes(shape: &Shape) -> impl Iterator<Item = Arg> + use<> {
+    let [d, h, w] = shape.extent;
+    [shape.batch, shape.channels_in, shape.channels_out, d, h, w].map(Arg::U64).into_iter()
+}
+
+fn host_plan(shape: &Shape, facts: &Facts) -> Plan {
     let (work, check) = match shape.convolution {
         Convolution::Direct => ("conv3d_direct_f32", "check_conv3d_direct_f32"),
         Convolution::Depthwise => ("conv3d_depthwise_f32", "check_conv3d_depthwise_f32"),
     };
-    let [d, h, w] = shape.extent;
-    let sizes = [shape.batch, shape.channels_in, shape.channels_out, d, h, w].map(Arg::U64);
     let launch = |kernel, last: Option<Arg>| Launch {
         module: "conv3d",
         kernel,
         grid: facts.units,
         block: 1,
-        args: (0..3).map(Arg::Buffer).chain(sizes).chain(last).collect(),
+        args: (0..3).map(Arg::Buffer).chain(sizes(shape)).chain(last).collect(),
         body: None,
     };
     Plan {
         compared: shape.outputs(),
-        buffers: vec![
-            Buffer::output(shape.outputs() * 4),
-            Buffer::random_f32(shape.inputs() * 4, SEED_INPUT),
-            Buffer::random_f32(shape.weights() * 4, SEED_WEIGHTS),
-        ],
+        buffers: buffers(shape),
         work: Work::Kernel(launch(work, None)),
         check: launch(check, Some(Arg::Status)),
+    }
+}
+
+fn cuda_plan(shape: &Shape, tiling: &Tiling, facts: &Facts) -> Plan {
+    let kernel = match (shape.convolution, tiling.vector) {
+        (Convolution::Direct, 4) => "conv3d_direct_f32_v4",
+        (Convolution::Direct, _) => "conv3d_direct_f32_v1",
+        (Convolution::Depthwise, 4) => "conv3d_depthwise_f32_v4",
+        (Convolution::Depthwise, _) => "conv3d_depthwise_f32_v1",
+    };
+    let groups = Arg::U64(shape.channels_in / shape.channels_per_output());
+    let expected = [groups, Arg::U32(SEED_INPUT), Arg::U32(SEED_WEIGHTS), Arg::F32(tolerance(shape, 1.0) as f32), Arg::Status];
+    Plan {
+        compared: shape.outputs(),
+        buffers: buffers(shape),
+        work: Work::Kernel(Launch {
+            module: "conv3d",
+            kernel,
+            grid: tiling.grid(),
+            block: tiling.block(),
+            args: (0..3).map(Arg::Buffer).chain(sizes(shape)).collect(),
+            body: Some(tiling.body()),
+        }),
+        check: Launch {
+            module: "conv3d",
+            kernel: "check_conv3d_f32",
+            grid: facts.units.saturating_mul(8),
+            block: 256,
+            args: [Arg::Buffer(0)].into_iter().chain(sizes(shape)).chain(expected).collect(),
+            body: None,
+        },
     }
 }
 
@@ -256,12 +312,8 @@ pub fn tolerance(shape: &Shape, magnitude: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn facts() -> Facts {
-        Facts { kind: DeviceKind::Host, cache_bytes: Some(32 << 20), free_bytes: 16 << 30, units: 2, threads_per_unit: 1 }
-    }
-
     fn case(text: &str) -> Result<Case, PlanError> {
-        Conv3d.case(&CaseId::new(text), &facts())
+        Conv3d.case(&CaseId::new(text), &Facts::HOST)
     }
 
     #[test]

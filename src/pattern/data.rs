@@ -46,12 +46,13 @@ pub const fn ramp_word(seed: u32, index: u64) -> u32 {
     fold(index).wrapping_mul(0x9E37_79B1).wrapping_add(seed)
 }
 
-/// What word `word` at position `index` adds to a read checksum. The odd weight
-/// makes the sum depend on where each word was read, and a sum modulo 2^64 does
-/// not depend on the order in which threads read them.
+/// What word `word` at position `index` adds to a 64-bit read checksum. The odd weight
+/// makes the sum depend on where each word was read, a single wrong word always changes
+/// it, and a sum modulo 2^64 does not depend on the order in which threads read them.
+/// The product is taken modulo 2^32: a GPU then keeps more loads in flight (see METHOD.md).
 #[inline(always)]
 pub const fn weighted(word: u32, index: u64) -> u64 {
-    (word as u64).wrapping_mul((2 * (index as u32 as u64) + 1) & 0xFFFF_FFFF)
+    word.wrapping_mul((index as u32).wrapping_mul(2).wrapping_add(1)) as u64
 }
 
 #[cfg(test)]

@@ -46,11 +46,23 @@ pub struct Facts {
     pub units: u32,
     /// Resident threads that one unit can hold.
     pub threads_per_unit: u32,
+    /// Compute capability of a GPU, major and minor.
+    pub capability: Option<(u32, u32)>,
 }
 
 #[cfg(test)]
 impl Facts {
     /// An H200 with all of its memory free.
-    pub(crate) const H200: Self =
-        Self { kind: DeviceKind::Cuda, cache_bytes: Some(60 << 20), free_bytes: 139 << 30, units: 132, threads_per_unit: 2048 };
+    pub(crate) const H200: Self = Self {
+        kind: DeviceKind::Cuda,
+        cache_bytes: Some(60 << 20),
+        free_bytes: 139 << 30,
+        units: 132,
+        threads_per_unit: 2048,
+        capability: Some((9, 0)),
+    };
+
+    /// A small server.
+    pub(crate) const HOST: Self =
+        Self { kind: DeviceKind::Host, cache_bytes: Some(32 << 20), free_bytes: 16 << 30, units: 2, threads_per_unit: 1, capability: None };
 }

@@ -129,7 +129,7 @@ mod tests {
     }
 
     fn host(cache: Option<u64>, free: u64) -> Facts {
-        Facts { kind: DeviceKind::Host, cache_bytes: cache, free_bytes: free, units: 2, threads_per_unit: 1 }
+        Facts { cache_bytes: cache, free_bytes: free, ..Facts::HOST }
     }
 
     #[test]

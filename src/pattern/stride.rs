@@ -10,8 +10,9 @@
 
 use serde_json::json;
 
-use super::plan::{Arg, Buffer, Launch, Plan, Work};
+use super::plan::{Arg, Body, Buffer, Launch, Plan, Work};
 use super::size::size_of;
+use super::stream::BLOCKS_PER_UNIT;
 use super::{Bytes, Case, CaseId, DeviceKind, Facts, Level, Parameters, Pattern, PlanError, Profile};
 
 const ELEMENT_BYTES: u64 = 4;
@@ -67,10 +68,7 @@ impl Pattern for Stride {
         "one 4-byte element at every S bytes, each sector touched once"
     }
 
-    fn ids(&self, profile: Profile, kind: DeviceKind) -> Vec<String> {
-        if kind == DeviceKind::Cuda {
-            return Vec::new();
-        }
+    fn ids(&self, profile: Profile, _kind: DeviceKind) -> Vec<String> {
         let strides: &[u64] = if profile == Profile::Quick { &QUICK } else { &STANDARD };
         ["read", "copy"].iter().flat_map(|operation| strides.iter().map(move |s| format!("stride/{operation}/{s}"))).collect()
     }
@@ -79,9 +77,6 @@ impl Pattern for Stride {
         let unknown = || PlanError::Unknown(format!("'{id}' is not stride/<read|copy>/<stride bytes>"));
         let [operation @ ("read" | "copy"), stride] = id.parts()[..] else { return Err(unknown()) };
         let stride: u64 = stride.parse().ok().filter(|n: &u64| n.to_string() == stride).ok_or_else(unknown)?;
-        if facts.kind == DeviceKind::Cuda {
-            return Err(PlanError::Unsupported("stride has no CUDA kernel in this version".into()));
-        }
         if !stride.is_power_of_two() || stride < ELEMENT_BYTES {
             let next = stride.checked_next_power_of_two().map(|next| format!("; {} would be", next.max(ELEMENT_BYTES)));
             return Err(PlanError::Invalid(format!(
@@ -120,26 +115,61 @@ impl Pattern for Stride {
             flops: 0,
             compute_pipe: None,
             notes: sizing.notes,
-            plan: plan(copies, array, walk, facts),
+            plan: plan(copies, array, walk, facts).ok_or_else(|| PlanError::Invalid(format!("'{id}': the stride makes too many laps")))?,
         })
     }
 }
 
-fn plan(copies: bool, array: u64, walk: Walk, facts: &Facts) -> Plan {
-    let launch = |kernel, args| Launch { module: "stride", kernel, grid: facts.units, block: 1, args, body: None };
-    let walk_args = [Arg::U64(array / ELEMENT_BYTES), Arg::U64(walk.accesses), Arg::U64(walk.stride_words), Arg::U64(walk.shift_words)];
-    let with = |first: Vec<Arg>, last: Vec<Arg>| [first, walk_args.to_vec(), last].concat();
-    let (first, work, check) = if copies {
-        (Buffer::output(array), "stride_copy", "check_stride_copy")
-    } else {
-        (Buffer::output(u64::from(facts.units) * 8), "stride_read", "check_stride_read")
-    };
-    Plan {
-        compared: if copies { array / ELEMENT_BYTES } else { u64::from(facts.units) },
-        buffers: vec![first, Buffer::random_words(array, SEED)],
-        work: Work::Kernel(launch(work, with(vec![Arg::Buffer(0), Arg::Buffer(1)], vec![]))),
-        check: launch(check, with(vec![Arg::Buffer(0)], vec![Arg::U32(SEED), Arg::Status])),
+/// The form of a CUDA kernel: 256 threads, each with so many accesses in flight. A read
+/// takes turns on tiles, since its sum lives across them; a copy has one tile a block, in
+/// order, as that of `stream`.
+struct Kernel {
+    unroll: u64,
+    turns: bool,
+}
+
+const BLOCK: u64 = 256;
+const READ: Kernel = Kernel { unroll: 16, turns: true };
+const COPY: Kernel = Kernel { unroll: 1, turns: false };
+
+impl Kernel {
+    /// Blocks for a walk, of whose tiles none spans two laps; none when they cannot be counted.
+    fn grid(&self, walk: Walk, units: u32) -> Option<u32> {
+        let tiles = (walk.accesses / walk.lap).checked_mul(walk.lap.div_ceil(BLOCK * self.unroll))?;
+        let tiles = i32::try_from(tiles).ok()?.cast_unsigned();
+        Some(if self.turns { tiles.min(units.saturating_mul(BLOCKS_PER_UNIT)) } else { tiles })
     }
+
+    fn body(&self, copies: bool) -> Body {
+        let bytes = (self.unroll * ELEMENT_BYTES) as u32;
+        Body { load_bytes: bytes, store_bytes: if copies { bytes } else { 0 } }
+    }
+}
+
+/// The plan; none when the walk has more laps than a launch has blocks.
+fn plan(copies: bool, array: u64, walk: Walk, facts: &Facts) -> Option<Plan> {
+    let kernel = if copies { COPY } else { READ };
+    let (grid, block, body) = match facts.kind {
+        DeviceKind::Host => (facts.units, 1, None),
+        DeviceKind::Cuda => (kernel.grid(walk, facts.units)?, BLOCK as u32, Some(kernel.body(copies))),
+    };
+    let words = array / ELEMENT_BYTES;
+    let launch = |kernel, grid, args| Launch { module: "stride", kernel, grid, block, args, body: None };
+    let walk_args = [Arg::U64(words), Arg::U64(walk.accesses), Arg::U64(walk.stride_words), Arg::U64(walk.shift_words)];
+    let with = |first: Vec<Arg>, last: Vec<Arg>| [first, walk_args.to_vec(), last].concat();
+    let (first, work, check, check_grid, compared) = if copies {
+        (Buffer::output(array), "stride_copy", "check_stride_copy", grid.min(facts.units.saturating_mul(8)), words)
+    } else {
+        // Block by block, as the kernel summed them.
+        (Buffer::output(u64::from(grid) * 8), "stride_read", "check_stride_read", grid, u64::from(grid))
+    };
+    let work = launch(work, grid, with(vec![Arg::Buffer(0), Arg::Buffer(1)], vec![]));
+    Some(Plan {
+        compared,
+        buffers: vec![first, Buffer::random_words(array, SEED)],
+        work: Work::Kernel(Launch { body, ..work }),
+        check: launch(check, check_grid, with(vec![Arg::Buffer(0)], vec![Arg::U32(SEED), Arg::Status])),
+    })
 }
 
 #[cfg(test)]
@@ -147,12 +177,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn facts() -> Facts {
-        Facts { kind: DeviceKind::Host, cache_bytes: Some(32 << 20), free_bytes: 16 << 30, units: 2, threads_per_unit: 1 }
-    }
-
     fn case(text: &str) -> Case {
-        Stride.case(&CaseId::new(text), &facts()).unwrap()
+        Stride.case(&CaseId::new(text), &Facts::HOST).unwrap()
     }
 
     #[test]
@@ -181,10 +207,10 @@ mod tests {
 
     #[test]
     fn a_stride_that_is_no_power_of_two_is_refused_with_the_next_one() {
-        let e = Stride.case(&CaseId::new("stride/read/48"), &facts()).unwrap_err().to_string();
+        let e = Stride.case(&CaseId::new("stride/read/48"), &Facts::HOST).unwrap_err().to_string();
         assert!(e.contains("64 would be"), "{e}");
         for stride in ["0", "1", "3", "18446744073709551615", "9223372036854775808"] {
-            assert!(Stride.case(&CaseId::new(&format!("stride/read/{stride}")), &facts()).is_err(), "{stride}");
+            assert!(Stride.case(&CaseId::new(&format!("stride/read/{stride}")), &Facts::HOST).is_err(), "{stride}");
         }
     }
 

@@ -104,7 +104,13 @@ pub struct Measurement {
     pub achieved_gflops: Option<f64>,
     /// Achieved over the measured peak of the pipe.
     pub compute_utilization: Option<f64>,
-    /// Clock of the multiprocessors during the samples.
+    /// In `compute` rows: what all multiprocessors can do at the clock of the samples, 10^9 flops/s.
+    #[serde(default)]
+    pub theoretical_gflops: Option<f64>,
+    /// In `compute` rows: achieved over theoretical.
+    #[serde(default)]
+    pub fraction_of_theoretical: Option<f64>,
+    /// Median over the samples of the multiprocessors' mean clock.
     pub sm_clock_mhz: Option<f64>,
     /// Clocks, power, temperatures and the like during the samples.
     pub telemetry: Option<Map<String, Value>>,
@@ -145,6 +151,8 @@ impl Measurement {
             fraction_of_peak: None,
             achieved_gflops: None,
             compute_utilization: None,
+            theoretical_gflops: None,
+            fraction_of_theoretical: None,
             sm_clock_mhz: None,
             telemetry: None,
             verified: None,

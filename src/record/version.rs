@@ -7,13 +7,13 @@
 /// Minor: fields are added, which older readers ignore, or values of status, verdict
 /// or provenance, which older readers take for `unknown` and never draw. Patch:
 /// wording of reasons only.
-pub const SCHEMA_VERSION: &str = "1.0.0";
+pub const SCHEMA_VERSION: &str = "1.1.0";
 
 /// Version of what is measured.
 ///
 /// Raised when a kernel, a byte or flop count, a default size or the timing
 /// method changes, so that figures of two versions are not compared unawares.
-pub const SUITE_VERSION: &str = "1";
+pub const SUITE_VERSION: &str = "2";
 
 /// The major part of a dotted version, if it is one.
 pub(super) fn major(version: &str) -> Option<u64> {

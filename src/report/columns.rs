@@ -162,7 +162,10 @@ pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
         .peaks
         .compute_gflops
         .keys()
-        .filter_map(|pipe| Some(format!("{} GFLOP/s ({})", words::figure(run.peaks.compute_measured_gflops(pipe)?), words::clean(pipe))))
+        .filter_map(|pipe| {
+            let measured = words::figure(run.peaks.compute_measured_gflops(pipe)?);
+            Some(format!("{measured} GFLOP/s ({}{})", words::clean(pipe), of_theoretical(run, pipe)))
+        })
         .collect();
     lines.push(if peaks.is_empty() {
         "compute utilization: 0 for cases without floating-point operations; no arithmetic peak was measured in this run".to_owned()
@@ -177,6 +180,18 @@ pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
         lines.push("mixed: the last cache holds part of the data, so GB/s is not the memory's alone".to_owned());
     }
     lines
+}
+
+/// `; 97 % of what the multiprocessors can do at 1980 MHz`, where that is known.
+fn of_theoretical(run: &Run, pipe: &str) -> String {
+    let id = format!("compute/{pipe}");
+    let row = run.measurements.iter().find(|row| row.is_sound() && row.id == id);
+    match row.and_then(|row| Some((row.fraction_of_theoretical?, row.sm_clock_mhz?))) {
+        Some((fraction, mhz)) => {
+            format!("; {} % of what the multiprocessors can do at {} MHz", percent(Some(fraction), 1), words::figure(mhz))
+        }
+        None => String::new(),
+    }
 }
 
 /// What the figures depend on, and who measured them.

@@ -1,5 +1,6 @@
 //! CUDA devices: plans carried out by the shipped PTX kernels through `cust`.
 
+mod clock;
 pub mod driver;
 mod error;
 mod identity;
@@ -200,6 +201,7 @@ impl Device for CudaDevice {
             free_bytes: (free + held) as u64,
             units: self.attribute(DeviceAttribute::MultiprocessorCount)?.max(1) as u32,
             threads_per_unit: self.attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?.max(1) as u32,
+            capability: Some((self.capability.0.cast_unsigned(), self.capability.1.cast_unsigned())),
         })
     }
 

@@ -9,8 +9,9 @@ use cust::stream::Stream;
 use serde_json::json;
 
 use super::CudaDevice;
+use super::clock::{self, Clock, End};
 use super::error::{at_work, raw};
-use crate::device::{DeviceError, Program, STATUS_START, Variant, Verification};
+use crate::device::{Device, DeviceError, Program, STATUS_START, Timing, Variant, Verification};
 use crate::pattern::{Arg, Buffer, Content, Launch, Plan, Work, data};
 
 /// Buffers start at multiples of this: one large page of the GPU.
@@ -52,6 +53,7 @@ pub(super) struct CudaProgram<'a> {
     status: DeviceBuffer<u64>,
     work: Task<'a>,
     check: Ready<'a>,
+    clock: Clock<'a>,
     start: Event,
     end: Event,
 }
@@ -62,7 +64,7 @@ impl<'a> CudaProgram<'a> {
             Work::Kernel(launch) => Some(launch.module),
             Work::Copy { .. } => None,
         };
-        for module in ["content", plan.check.module].into_iter().chain(work_module) {
+        for module in ["content", clock::MODULE, plan.check.module].into_iter().chain(work_module) {
             device.modules.ensure(module)?;
         }
         let mut offsets = Vec::with_capacity(plan.buffers.len());
@@ -72,6 +74,7 @@ impl<'a> CudaProgram<'a> {
             total += buffer.bytes.next_multiple_of(ALIGNMENT);
         }
         let base = device.reserve(total)?.as_raw();
+        let units = device.facts()?.units;
         let device: &'a CudaDevice = device;
         let addresses: Vec<u64> = offsets.iter().map(|offset| base + offset).collect();
         // SAFETY: any bit pattern is a valid u64, and `verify` sets the words before a check adds to them.
@@ -89,6 +92,7 @@ impl<'a> CudaProgram<'a> {
             check: ready(device, &plan.check, &addresses, status_address)?,
             addresses,
             status,
+            clock: Clock::new(device, units)?,
             start: event()?,
             end: event()?,
         };
@@ -187,16 +191,19 @@ impl Program for CudaProgram<'_> {
         variant
     }
 
-    fn execute(&mut self, executions: u32) -> Result<f64, DeviceError> {
+    fn execute(&mut self, executions: u32) -> Result<Timing, DeviceError> {
         let stream = &self.device.stream;
+        self.clock.clear(stream)?;
+        self.clock.stamp(stream, End::Before)?;
         self.start.record(stream).map_err(at_work("recording an event"))?;
         for _ in 0..executions {
             self.enqueue()?;
         }
         self.end.record(stream).map_err(at_work("recording an event"))?;
-        self.end.synchronize().map_err(at_work("running the case"))?;
+        self.clock.stamp(stream, End::After)?;
+        self.synchronize("running the case")?;
         let ms = self.end.elapsed_time_f32(&self.start).map_err(at_work("reading the events"))?;
-        Ok(f64::from(ms) * 1e6)
+        Ok(Timing { ns: f64::from(ms) * 1e6, sm_clock_mhz: self.clock.mhz()? })
     }
 
     fn verify(&mut self) -> Result<Verification, DeviceError> {

@@ -37,7 +37,7 @@ pub(super) trait Simd: Copy {
     fn no_sums(self) -> Self::Sums;
     /// All sums together, modulo 2^64.
     fn total(self, sums: Self::Sums) -> u64;
-    /// Adds [`Self::LANES`] words, the k-th multiplied by `weight + 2 k` modulo 2^32.
+    /// Adds [`Self::LANES`] products modulo 2^32, of the k-th word and `weight + 2 k`.
     ///
     /// # Safety
     /// [`Self::LANES`] words at `from` are readable.
@@ -215,7 +215,7 @@ impl Simd for Portable {
     unsafe fn add_weighted(self, sums: [u64; 4], from: *const u32, weight: u32) -> [u64; 4] {
         // SAFETY: the caller vouches for four readable words.
         let words = unsafe { from.cast::<[u32; 4]>().read_unaligned() };
-        std::array::from_fn(|k| sums[k].wrapping_add(u64::from(words[k]) * u64::from(weight.wrapping_add(2 * k as u32))))
+        std::array::from_fn(|k| sums[k].wrapping_add(u64::from(words[k].wrapping_mul(weight.wrapping_add(2 * k as u32)))))
     }
 
     #[inline(always)]
@@ -255,7 +255,7 @@ mod x86 {
     macro_rules! simd {
         (
             $name:ident, $vector:ty, $splat:ident, $fma:ident, $load:ident, $store:ident, $stream:ident, $up:expr, $down:expr;
-            $sums:ty, $load_words:ident, $splat_words:ident, $add_words:ident, $high:ident, $multiply:ident, $add_sums:ident, $to_words:ident, $from_words:ident
+            $sums:ty, $load_words:ident, $splat_words:ident, $add_words:ident, $high:ident, $and:ident, $multiply:ident, $add_sums:ident, $to_words:ident, $from_words:ident
         ) => {
             impl Simd for $name {
                 type Vector = $vector;
@@ -323,15 +323,16 @@ mod x86 {
 
                 #[inline(always)]
                 unsafe fn add_weighted(self, sums: $sums, from: *const u32, weight: u32) -> $sums {
-                    const EVEN: [u32; 16] = [0, 0, 4, 0, 8, 0, 12, 0, 16, 0, 20, 0, 24, 0, 28, 0];
-                    // The multiplication takes the lower word of each pair: first those, then,
-                    // moved down, the upper ones with weights that are 2 higher.
+                    const STEPS: [u32; 16] = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30];
+                    const LOWER: [u32; 16] =
+                        [u32::MAX, 0, u32::MAX, 0, u32::MAX, 0, u32::MAX, 0, u32::MAX, 0, u32::MAX, 0, u32::MAX, 0, u32::MAX, 0];
+                    // The sums take the lower product of each pair as it is and the upper one moved down.
                     // SAFETY: see above.
                     unsafe {
-                        let words = $load_words(from.cast());
-                        let weights = $add_words($splat_words(weight as i32), $load_words(EVEN.as_ptr().cast()));
-                        let sums = $add_sums(sums, $multiply(words, weights));
-                        $add_sums(sums, $multiply($high::<32>(words), $add_words(weights, $splat_words(2))))
+                        let weights = $add_words($splat_words(weight as i32), $load_words(STEPS.as_ptr().cast()));
+                        let products = $multiply($load_words(from.cast()), weights);
+                        let sums = $add_sums(sums, $and(products, $load_words(LOWER.as_ptr().cast())));
+                        $add_sums(sums, $high::<32>(products))
                     }
                 }
 
@@ -371,7 +372,8 @@ mod x86 {
         _mm512_set1_epi32,
         _mm512_add_epi32,
         _mm512_srli_epi64,
-        _mm512_mul_epu32,
+        _mm512_and_si512,
+        _mm512_mullo_epi32,
         _mm512_add_epi64,
         _mm512_castps_si512,
         _mm512_castsi512_ps
@@ -392,7 +394,8 @@ mod x86 {
         _mm256_set1_epi32,
         _mm256_add_epi32,
         _mm256_srli_epi64,
-        _mm256_mul_epu32,
+        _mm256_and_si256,
+        _mm256_mullo_epi32,
         _mm256_add_epi64,
         _mm256_castps_si256,
         _mm256_castsi256_ps

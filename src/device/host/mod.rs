@@ -15,7 +15,7 @@ use std::time::Instant;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
 
-use super::{Device, DeviceError, Program, Variant, Verification, machine};
+use super::{Device, DeviceError, Program, Timing, Variant, Verification, machine};
 use crate::pattern::{Arg, Buffer, Content, DeviceKind, Facts, Launch, Plan, Work, data};
 use crate::record::{self, Ecc, Memory, Missing, Pcie, RemappedRows, known, slug};
 use isa::{Isa, Kernel, Simd};
@@ -78,6 +78,7 @@ impl Device for HostDevice {
             free_bytes: machine::memory().available_bytes.saturating_add(self.arena.held_bytes()),
             units: self.workers(),
             threads_per_unit: 1,
+            capability: None,
         })
     }
 
@@ -275,12 +276,12 @@ impl Program for HostProgram<'_> {
         variant
     }
 
-    fn execute(&mut self, executions: u32) -> Result<f64, DeviceError> {
+    fn execute(&mut self, executions: u32) -> Result<Timing, DeviceError> {
         let start = Instant::now();
         for _ in 0..executions {
             self.launch(&self.timed.task);
         }
-        Ok(start.elapsed().as_nanos() as f64)
+        Ok(Timing { ns: start.elapsed().as_nanos() as f64, sm_clock_mhz: None })
     }
 
     fn verify(&mut self) -> Result<Verification, DeviceError> {
@@ -457,7 +458,7 @@ mod tests {
     fn executions_take_time_that_adds_up() {
         with_plan(Isa::best(), 2, &plan("stream/copy/f32@1048576", 2), |program| {
             program.execute(1).unwrap();
-            let ten = program.execute(10).unwrap();
+            let ten = program.execute(10).unwrap().ns;
             assert!(ten > 0.0 && ten < 10e9);
         });
     }
