@@ -339,7 +339,7 @@ fn a_chart_without_a_sound_row_is_left_out_with_the_rows_named() {
     assert_eq!(draw_first::<Bandwidth>(&[run]).unwrap_err(), "no row can be drawn: stream/copy/f32 (unverified)");
 }
 
-/// The bars of a card chart that are filled with `color`, less the one in the key.
+/// How many rectangles of an SVG are filled with `color`.
 fn filled(svg: &str, color: &str) -> usize {
     svg.lines().filter(|line| line.starts_with("<rect") && line.contains(&format!("fill=\"{color}\""))).count()
 }
