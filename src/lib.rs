@@ -3,9 +3,11 @@
 //! Data flows one way through these modules:
 //! [`pattern`] says what runs, [`device`] where, [`measure`] how it is timed and
 //! verified, [`record`] what is kept; [`chart`] and [`report`] draw and write from
-//! records alone, with no device. [`cli`] joins them into the program.
+//! records alone, with no device; [`catalog`] says what was known before. [`cli`] joins
+//! them into the program.
 #![warn(missing_docs)]
 
+pub mod catalog;
 pub mod chart;
 pub mod cli;
 pub mod device;

@@ -42,3 +42,22 @@ fn a_reader_that_goes_away_is_no_error() {
     let output = child.wait_with_output().expect("the program ends");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
+
+/// The rows of `list cards` with these further arguments.
+fn cards(arguments: &[&str]) -> Vec<serde_json::Value> {
+    let output = hbmark().args(["list", "cards", "--format", "json"]).args(arguments).output().expect("the program starts");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn cards_are_listed_by_kind_of_memory_and_every_card_has_one() {
+    let kinds = ["hbm", "gddr", "lpddr"].map(|kind| cards(&["--memory", kind]));
+    assert!(kinds[0].iter().any(|card| card["card"] == "h200-sxm-141gb" && card["bandwidth_gbps"] == 4800.0));
+    assert!(kinds[1].iter().any(|card| card["card"] == "rtx-4090" && card["memory"] == "GDDR6X"));
+    assert_eq!(kinds.iter().map(Vec::len).sum::<usize>(), cards(&[]).len());
+}
+
+#[test]
+fn a_kind_of_memory_chooses_among_cards_alone() {
+    hbmark().args(["list", "cases", "--memory", "hbm"]).assert().code(2).stderr(predicates::str::contains("list cards"));
+}

@@ -2,9 +2,9 @@
 
 use plotters::prelude::DrawingBackend;
 
-use super::bars::{Bar, Bars};
+use super::bars::{Bar, Bars, Cluster};
 use super::marks::Symbol;
-use super::page::{Page, Rect};
+use super::page::{PLOT_HEIGHT_MIN, Page, Rect};
 use super::rows::{Group, Rows, array_sizes};
 use super::{Area, Chart, Outcome, words};
 use crate::pattern::StreamOperation;
@@ -22,7 +22,7 @@ impl Chart for Bandwidth {
         let streams = StreamOperation::ALL.iter().map(|o| (o.name().to_owned(), format!("stream/{}/f32", o.name())));
         let cases = streams.chain([("copy engine".to_owned(), "copy_engine/d2d".to_owned())]);
         let mut rows = Rows::of(group);
-        let mut groups = Vec::new();
+        let mut clusters = Vec::new();
         for (label, id) in cases {
             let bars: Vec<Option<Bar>> = (0..group.len())
                 .map(|run| {
@@ -31,14 +31,14 @@ impl Chart for Bandwidth {
                         return None;
                     }
                     let value = rows.figure(run, row, row.achieved_gbps, "GB/s")?;
-                    Some(Bar { value, quartiles: quartiles(row, value), bound: words::memory_peak_gbps(group.run(run)) })
+                    Some(Bar { value, quartiles: quartiles(row, value), bound: words::memory_peak_gbps(group.run(run)), ..Bar::default() })
                 })
                 .collect();
             if bars.iter().any(Option::is_some) {
-                groups.push((label, bars));
+                clusters.push(Cluster { label, bars, bound: None });
             }
         }
-        if groups.is_empty() {
+        if clusters.is_empty() {
             return Err(rows.nothing("stream"));
         }
         let mut key = vec![(Symbol::Whisker, "lower to upper quartile")];
@@ -54,8 +54,14 @@ impl Chart for Bandwidth {
             },
         );
         Ok(Self {
-            page: Page { title: "Memory bandwidth, f32 streams", key, legend, caption: rows.caption(reading, shared) },
-            bars: Bars { heading: "Achieved GB/s", colors: group.colors(), groups, threshold: None },
+            page: Page {
+                title: "Memory bandwidth, f32 streams",
+                plot_height_min: PLOT_HEIGHT_MIN,
+                key,
+                legend,
+                caption: rows.caption(reading, shared),
+            },
+            bars: Bars { heading: "Achieved GB/s", colors: group.colors(), clusters, threshold: None },
         })
     }
 

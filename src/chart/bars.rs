@@ -1,4 +1,4 @@
-//! Groups of bars, one group a case and one bar a run.
+//! Clusters of bars, such as one cluster a case and one bar a run.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -8,12 +8,14 @@ use super::panel::Panel;
 use super::theme::{self, INK, SMALL, TEXT, line_height};
 use super::{Area, Outcome, is_drawable, marks, words};
 
-/// Share of its room that a group of bars fills; the rest separates the groups.
+/// Share of its room that a cluster fills; the rest separates the clusters.
 const FILLED: f64 = 0.88;
 /// Wider than this a single bar looks like a block.
 const BAR_WIDTH_MAX: f64 = 150.0;
 /// The narrowest bar that a turned value fits: digits are 0.7 em high.
 const BAR_WIDTH_TURNED: i32 = 19;
+/// Longer labels are broken anywhere rather than turned, so that the bars keep their room.
+const TURNED_MAX: i32 = 400;
 /// Free space around a value.
 const PAD: i32 = 9;
 
@@ -25,6 +27,44 @@ pub(super) struct Bar {
     pub quartiles: Option<(f64, f64)>,
     /// A bound to mark.
     pub bound: Option<f64>,
+    /// How it is filled.
+    pub fill: Fill,
+}
+
+/// How a bar is filled.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) enum Fill {
+    /// With its colour.
+    #[default]
+    Solid,
+    /// With a light tint of its colour, which draws its outline.
+    Light,
+}
+
+impl Fill {
+    /// The colour within a bar of `color`.
+    fn within(self, color: RGBColor) -> RGBColor {
+        match self {
+            Self::Solid => color,
+            Self::Light => theme::tint(color),
+        }
+    }
+}
+
+/// Bars that belong together.
+pub(super) struct Cluster {
+    /// The name below them.
+    pub label: String,
+    /// One place a colour.
+    pub bars: Vec<Option<Bar>>,
+    /// A bound of all of them, which is marked without bars too.
+    pub bound: Option<f64>,
+}
+
+impl Cluster {
+    fn bound(&self) -> Option<f64> {
+        self.bound.filter(|bound| is_drawable(*bound))
+    }
 }
 
 impl Bar {
@@ -41,16 +81,16 @@ impl Bar {
 pub(super) struct Bars {
     /// What the values are, with their unit.
     pub heading: &'static str,
-    /// One colour a run.
+    /// One colour for each place in a cluster.
     pub colors: Vec<RGBColor>,
-    /// Name of the case, and one place a run.
-    pub groups: Vec<(String, Vec<Option<Bar>>)>,
+    /// From left to right.
+    pub clusters: Vec<Cluster>,
     /// A value to mark across the panel, with the label at its end.
     pub threshold: Option<(f64, &'static str)>,
 }
 
-/// How the values are written.
-#[derive(Clone, Copy, PartialEq)]
+/// How the values are written, from most to least room.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Values {
     Across,
     Upwards,
@@ -60,8 +100,9 @@ enum Values {
 impl Bars {
     /// The largest value that the panel must show.
     fn largest(&self) -> f64 {
-        let bars = || self.groups.iter().flat_map(|(_, bars)| bars.iter().flatten());
-        let values = bars().flat_map(|bar| [Some(bar.value), bar.bound()]).chain([self.threshold.map(|(value, _)| value)]);
+        let bars = || self.clusters.iter().flat_map(|cluster| cluster.bars.iter().flatten());
+        let bounds = self.clusters.iter().map(Cluster::bound).chain([self.threshold.map(|(value, _)| value)]);
+        let values = bars().flat_map(|bar| [Some(bar.value), bar.bound()]).chain(bounds);
         let largest = values.flatten().fold(0.0, f64::max);
         // Whiskers may stand out a little, but one wild sample must not flatten all bars.
         let whiskers = bars().filter_map(Bar::whisker).map(|(_, high)| high.min(largest * 1.2));
@@ -71,29 +112,54 @@ impl Bars {
 
     /// Draws the panel into `outer`.
     pub(super) fn draw<DB: DrawingBackend>(&self, root: &Area<DB>, outer: Rect) -> Outcome<DB> {
-        // A label beside the line of the threshold needs room right of the bars.
-        let margin = self.threshold.map_or(0, |(_, label)| theme::width(label, TEXT) + 12);
-        let outer = Rect { right: outer.right - margin, ..outer };
-        let mut panel = Panel::new(outer, self.heading, self.largest());
-        let slot = f64::from(panel.inner.right - panel.inner.left) / self.groups.len().max(1) as f64;
-        let labels = Labels::new(self.groups.iter().map(|(label, _)| label.as_str()), slot as i32);
-        panel.inner.bottom -= labels.height;
-        panel.draw(root)?;
+        Self::draw_aligned(root, &[(self, outer)])
+    }
 
+    /// Draws panels of one height with one scale, so that their bars can be compared.
+    pub(super) fn draw_aligned<DB: DrawingBackend>(root: &Area<DB>, panels: &[(&Self, Rect)]) -> Outcome<DB> {
+        let largest = panels.iter().map(|(bars, _)| bars.largest()).fold(0.0, f64::max);
+        let mut prepared: Vec<(&Self, Panel, Labels, f64)> = Vec::new();
+        for (bars, outer) in panels {
+            // A label beside the line of the threshold needs room right of the bars.
+            let margin = bars.threshold.map_or(0, |(_, label)| theme::width(label, TEXT) + 12);
+            let panel = Panel::new(Rect { right: outer.right - margin, ..*outer }, bars.heading, largest);
+            let slot = f64::from(panel.inner.right - panel.inner.left) / bars.clusters.len().max(1) as f64;
+            let labels = Labels::new(bars.clusters.iter().map(|cluster| cluster.label.as_str()), slot as i32);
+            prepared.push((bars, panel, labels, slot));
+        }
+        let below = prepared.iter().map(|(_, _, labels, _)| labels.height).max().unwrap_or_default();
+        let values = prepared.iter().map(|(bars, .., slot)| bars.values(bars.width(*slot))).max().unwrap_or(Values::Omitted);
+        prepared.into_iter().try_for_each(|(bars, mut panel, labels, slot)| {
+            panel.inner.bottom -= below;
+            bars.draw_panel(root, &panel, &labels, slot, values)
+        })
+    }
+
+    /// The width of a bar where each cluster has `slot`.
+    fn width(&self, slot: f64) -> f64 {
+        (slot * FILLED / self.colors.len().max(1) as f64).min(BAR_WIDTH_MAX)
+    }
+
+    fn draw_panel<DB: DrawingBackend>(&self, root: &Area<DB>, panel: &Panel, labels: &Labels, slot: f64, values: Values) -> Outcome<DB> {
+        panel.draw(root)?;
         let Rect { left, right, bottom, .. } = panel.inner;
-        let bar_width = (slot * FILLED / self.colors.len().max(1) as f64).min(BAR_WIDTH_MAX);
+        let bar_width = self.width(slot);
         let mut placed = Vec::new();
-        for (n, (_, bars)) in self.groups.iter().enumerate() {
+        for (n, cluster) in self.clusters.iter().enumerate() {
             let middle = f64::from(left) + slot * (n as f64 + 0.5);
             let start = middle - bar_width * self.colors.len() as f64 / 2.0;
-            for (n, (bar, color)) in bars.iter().zip(&self.colors).enumerate() {
+            for (n, (bar, color)) in cluster.bars.iter().zip(&self.colors).enumerate() {
                 let from = start + bar_width * n as f64;
                 // A gap of two units between neighbours.
                 let (from, to) = (from.round() as i32 + 1, (from + bar_width).round() as i32 - 1);
                 if let Some(bar) = bar {
-                    self.draw_bar(root, &panel, bar, (from, to), *color)?;
-                    placed.push((bar, (from + to) / 2, *color));
+                    self.draw_bar(root, panel, bar, (from, to), *color)?;
+                    placed.push((bar, cluster.bound(), (from + to) / 2, bar.fill.within(*color)));
                 }
+            }
+            if let Some(bound) = cluster.bound() {
+                let half = bar_width * self.colors.len() as f64 / 2.0;
+                marks::tick(root, (middle - half).round() as i32, (middle + half).round() as i32, panel.y(bound))?;
             }
             labels.draw(root, n, middle.round() as i32, bottom)?;
         }
@@ -102,15 +168,16 @@ impl Bars {
             root.draw_text(label, &theme::style(TEXT, INK, HPos::Left, VPos::Center), (right + 12, panel.y(value)))?;
         }
         // Last, so that nothing crosses a value.
-        let values = self.values(bar_width);
-        placed.into_iter().try_for_each(|(bar, middle, color)| self.draw_value(root, &panel, bar, middle, color, values))
+        placed.into_iter().try_for_each(|(bar, bound, middle, within)| self.draw_value(root, panel, bar, bound, (middle, within), values))
     }
 
     /// The way of writing values that fits every bar.
     fn values(&self, bar_width: f64) -> Values {
-        let bars = self.groups.iter().flat_map(|(_, bars)| bars.iter().flatten());
-        let widest = bars.map(|bar| theme::width(&words::figure(bar.value), TEXT)).max().unwrap_or_default();
-        match bar_width as i32 {
+        let bars = || self.clusters.iter().flat_map(|cluster| cluster.bars.iter().flatten());
+        let widest = bars().map(|bar| theme::width(&words::figure(bar.value), TEXT)).max().unwrap_or_default();
+        let outlined = bars().any(|bar| bar.fill == Fill::Light);
+        let edges = if outlined { 2 * marks::OUTLINE } else { 0 };
+        match bar_width as i32 - edges {
             width if width >= widest + 6 => Values::Across,
             width if width >= BAR_WIDTH_TURNED => Values::Upwards,
             _ => Values::Omitted,
@@ -128,7 +195,7 @@ impl Bars {
         color: RGBColor,
     ) -> Outcome<DB> {
         let (top, bottom) = (panel.y(bar.value), panel.inner.bottom);
-        root.draw(&Rectangle::new([(from, top), (to, bottom)], color.filled()))?;
+        marks::bar(root, (from, top), (to, bottom), color, bar.fill.within(color))?;
         if let Some((low, high)) = bar.whisker() {
             marks::whisker(root, (from + to) / 2, panel.y(high), panel.y(low))?;
         }
@@ -145,8 +212,8 @@ impl Bars {
         root: &Area<DB>,
         panel: &Panel,
         bar: &Bar,
-        middle: i32,
-        color: RGBColor,
+        bound: Option<f64>,
+        (middle, within): (i32, RGBColor),
         values: Values,
     ) -> Outcome<DB> {
         let text = words::figure(bar.value);
@@ -159,14 +226,14 @@ impl Bars {
         let (top, bottom) = (panel.y(bar.value), panel.inner.bottom);
         let (low, high) = bar.whisker().map_or((top, top), |(low, high)| (panel.y(low), panel.y(high)));
         // Lines that no value may touch, and the first place from the top of the bar that keeps clear of them.
-        let lines = [bar.bound(), self.threshold.map(|(value, _)| value)].map(|value| value.map(|value| panel.y(value)));
+        let lines = [bar.bound(), bound, self.threshold.map(|(value, _)| value)].map(|value| value.map(|value| panel.y(value)));
         let touched = |start: i32| lines.into_iter().flatten().find(|line| (start - PAD..start + length + PAD).contains(line));
         let inside = top.max(low) + PAD;
         let inside = touched(inside).map_or(inside, |line| line + PAD);
         let above = top.min(high) - PAD - length;
         let above = touched(above).map_or(above, |line| line - PAD - length);
         let (color, start) = if inside + length + PAD <= bottom {
-            (theme::ink_on(color), inside)
+            (theme::ink_on(within), inside)
         } else if above >= panel.inner.top {
             (INK, above)
         } else {
@@ -182,7 +249,7 @@ impl Bars {
     }
 }
 
-/// The names of the groups: broken at spaces, or turned when a word does not fit.
+/// The names of the clusters: broken at spaces, or turned when a word does not fit.
 struct Labels {
     lines: Vec<Vec<String>>,
     turned: bool,
@@ -191,9 +258,10 @@ struct Labels {
 
 impl Labels {
     fn new<'a>(labels: impl Iterator<Item = &'a str> + Clone, room: i32) -> Self {
-        let turned = labels.clone().flat_map(|label| label.split(' ')).any(|word| theme::width(word, TEXT) > room - 8);
+        let longest = labels.clone().map(|label| theme::width(label, TEXT)).max().unwrap_or_default();
+        let broken = labels.clone().flat_map(|label| label.split(' ')).any(|word| theme::width(word, TEXT) > room - 8);
+        let turned = broken && longest <= TURNED_MAX;
         if turned {
-            let longest = labels.clone().map(|label| theme::width(label, TEXT)).max().unwrap_or_default();
             Self { lines: labels.map(|label| vec![label.to_owned()]).collect(), turned, height: longest + 20 }
         } else {
             let lines: Vec<_> = labels.map(|label| theme::wrap(label, TEXT, room - 8)).collect();

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use plotters::prelude::DrawingBackend;
 
 use super::bandwidth::quartiles;
-use super::bars::{Bar, Bars};
+use super::bars::{Bar, Bars, Cluster};
 use super::marks::Symbol;
-use super::page::{Page, Rect};
+use super::page::{PLOT_HEIGHT_MIN, Page, Rect};
 use super::rows::{Group, Rows};
 use super::{Area, Chart, Outcome, words};
 use crate::pattern::CaseId;
@@ -38,16 +38,16 @@ impl Chart for Conv3d {
                 let row = group.row(run, &id).filter(|row| rows.sound(run, row));
                 bars.0.push(row.and_then(|row| {
                     let value = rows.figure(run, row, row.achieved_gbps, "GB/s")?;
-                    Some(Bar { value, quartiles: quartiles(row, value), bound: None })
+                    Some(Bar { value, quartiles: quartiles(row, value), ..Bar::default() })
                 }));
                 bars.1.push(row.and_then(|row| {
                     let value = rows.figure(run, row, row.compute_utilization.map(|u| u * 100.0), "compute utilization")?;
-                    Some(Bar { value, quartiles: quartiles(row, value), bound: None })
+                    Some(Bar { value, quartiles: quartiles(row, value), ..Bar::default() })
                 }));
             }
             if bars.0.iter().chain(&bars.1).any(Option::is_some) {
-                bandwidth.push((label.clone(), bars.0));
-                utilization.push((label, bars.1));
+                bandwidth.push(Cluster { label: label.clone(), bars: bars.0, bound: None });
+                utilization.push(Cluster { label, bars: bars.1, bound: None });
             }
         }
         if bandwidth.is_empty() {
@@ -68,15 +68,16 @@ impl Chart for Conv3d {
         Ok(Self {
             page: Page {
                 title: "3D convolutions, 3 x 3 x 3",
+                plot_height_min: PLOT_HEIGHT_MIN,
                 key: vec![(Symbol::Whisker, "lower to upper quartile"), (Symbol::Threshold, "30 % of the measured arithmetic peak")],
                 legend,
                 caption: rows.caption(reading, shared),
             },
-            bandwidth: Bars { heading: "Achieved GB/s", colors: group.colors(), groups: bandwidth, threshold: None },
+            bandwidth: Bars { heading: "Achieved GB/s", colors: group.colors(), clusters: bandwidth, threshold: None },
             utilization: Bars {
                 heading: "Compute utilization, %",
                 colors: group.colors(),
-                groups: utilization,
+                clusters: utilization,
                 threshold: Some((LOW_UTILIZATION_PERCENT, "30 %")),
             },
         })

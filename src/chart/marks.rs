@@ -4,7 +4,7 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 use super::Outcome;
-use super::theme::INK;
+use super::theme::{self, INK};
 
 /// Room for a symbol left of its text: three dashes and a gap.
 pub(super) const SYMBOL_WIDTH: i32 = 82;
@@ -17,6 +17,8 @@ pub(super) const DASH: (i32, i32) = (16, 10);
 pub(super) enum Symbol {
     /// A run's bars.
     Bar(RGBColor),
+    /// Bars that are filled lightly.
+    LightBar(RGBColor),
     /// A run's points; the number chooses the shape.
     Points(RGBColor, usize),
     /// From lower to upper quartile.
@@ -36,7 +38,8 @@ impl Symbol {
     pub(super) fn draw<DB: DrawingBackend>(self, root: &super::Area<DB>, x: i32, y: i32) -> Outcome<DB> {
         let (from, to, middle) = (x, x + SYMBOL_WIDTH - 14, x + SYMBOL_WIDTH / 2 - 7);
         match self {
-            Self::Bar(color) => root.draw(&Rectangle::new([(from, y - 11), (to, y + 11)], color.filled())),
+            Self::Bar(color) => bar(root, (from, y - 11), (to, y + 11), color, color),
+            Self::LightBar(color) => bar(root, (from, y - 11), (to, y + 11), color, theme::tint(color)),
             Self::Points(color, shape) => {
                 line(root, &[(from, y), (to, y)], color, false)?;
                 marker(root, (middle, y), shape, color, true)
@@ -54,6 +57,24 @@ impl Symbol {
             }
         }
     }
+}
+
+/// Width of the outline of a light bar.
+pub(super) const OUTLINE: i32 = 3;
+
+/// A bar with an outline of `color`; none where the bar is too flat for anything within.
+pub(super) fn bar<DB: DrawingBackend>(
+    root: &super::Area<DB>,
+    (left, top): (i32, i32),
+    (right, bottom): (i32, i32),
+    color: RGBColor,
+    within: RGBColor,
+) -> Outcome<DB> {
+    root.draw(&Rectangle::new([(left, top), (right, bottom)], color.filled()))?;
+    if within == color || right - left <= 2 * OUTLINE || bottom - top <= 2 * OUTLINE {
+        return Ok(());
+    }
+    root.draw(&Rectangle::new([(left + OUTLINE, top + OUTLINE), (right - OUTLINE, bottom - OUTLINE)], within.filled()))
 }
 
 /// A line through points.

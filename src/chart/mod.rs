@@ -6,6 +6,8 @@
 
 mod bandwidth;
 mod bars;
+pub(crate) mod beside;
+mod cards;
 mod conv3d;
 mod marks;
 mod page;
@@ -99,16 +101,18 @@ trait Chart: Sized {
 /// that the folder shows these runs alone.
 ///
 /// GPUs and hosts never share a chart: a host's are called `<name>-host`. Beyond
-/// eight runs of one kind a further chart `<name>-2` is begun.
+/// eight runs of one kind a further chart `<name>-2` is begun; in the chart of cards,
+/// beyond eight cards.
 ///
 /// # Errors
 /// When the folder cannot be written.
 pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
     let mut drawn = Drawn::default();
     let groups = groups(runs);
-    draw_each::<bandwidth::Bandwidth>(&groups, dir, &mut drawn)?;
-    draw_each::<stride::Stride>(&groups, dir, &mut drawn)?;
-    draw_each::<conv3d::Conv3d>(&groups, dir, &mut drawn)?;
+    draw_each::<bandwidth::Bandwidth>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<stride::Stride>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<conv3d::Conv3d>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<cards::Cards>(&groups_of_cards(runs), "no run of a GPU was given", dir, &mut drawn)?;
     remove_stale(dir, &drawn.files)?;
     Ok(drawn)
 }
@@ -117,7 +121,8 @@ pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
 fn remove_stale(dir: &Path, drawn: &[PathBuf]) -> Result<(), ChartError> {
     let is_chart = |path: &Path| {
         let (Some(stem), Some(extension)) = (path.file_stem().and_then(|s| s.to_str()), path.extension()) else { return false };
-        let rest = [bandwidth::Bandwidth::NAME, stride::Stride::NAME, conv3d::Conv3d::NAME].iter().find_map(|name| stem.strip_prefix(name));
+        let names = [bandwidth::Bandwidth::NAME, stride::Stride::NAME, conv3d::Conv3d::NAME, cards::Cards::NAME];
+        let rest = names.iter().find_map(|name| stem.strip_prefix(name));
         let number = rest.map(|rest| rest.strip_prefix("-host").unwrap_or(rest));
         let is_number = |n: &str| n.parse::<u32>().is_ok_and(|value| value >= 2 && value.to_string() == n);
         (extension == "svg" || extension == "png") && number.is_some_and(|n| n.is_empty() || n.strip_prefix('-').is_some_and(is_number))
@@ -139,17 +144,40 @@ fn groups(runs: &[Run]) -> Vec<(String, Group<'_>)> {
         .flat_map(|(kind, suffix)| {
             let of_kind: Vec<(&Run, String)> = named.iter().filter(|(run, _)| run.device.kind == kind).cloned().collect();
             let chunks: Vec<Vec<(&Run, String)>> = of_kind.chunks(RUNS_PER_CHART).map(<[_]>::to_vec).collect();
-            chunks.into_iter().enumerate().map(move |(n, runs)| {
-                let number = if n == 0 { String::new() } else { format!("-{}", n + 1) };
-                (format!("{suffix}{number}"), Group::new(kind, runs))
-            })
+            chunks.into_iter().enumerate().map(move |(n, runs)| (format!("{suffix}{}", numbered(n)), Group::new(kind, runs)))
         })
         .collect()
 }
 
-fn draw_each<C: Chart>(groups: &[(String, Group)], dir: &Path, drawn: &mut Drawn) -> Result<(), ChartError> {
+/// All runs of GPUs, those of one card together.
+fn groups_of_cards(runs: &[Run]) -> Vec<(String, Group<'_>)> {
+    let names = words::names(&runs.iter().collect::<Vec<_>>());
+    let gpus: Vec<(&Run, String)> = runs.iter().zip(names).filter(|(run, _)| run.device.kind == DeviceKind::Cuda).collect();
+    let mut cards: Vec<String> = Vec::new();
+    for (run, _) in &gpus {
+        let card = beside::identity(run);
+        if !cards.contains(&card) {
+            cards.push(card);
+        }
+    }
+    let chunks = cards.chunks(RUNS_PER_CHART).enumerate();
+    chunks
+        .map(|(n, cards)| {
+            let runs = gpus.iter().filter(|(run, _)| cards.contains(&beside::identity(run))).cloned().collect();
+            (numbered(n), Group::new(DeviceKind::Cuda, runs))
+        })
+        .collect()
+}
+
+/// What tells the `n`-th chart of one name, from 0, from the others.
+fn numbered(n: usize) -> String {
+    if n == 0 { String::new() } else { format!("-{}", n + 1) }
+}
+
+/// Draws a chart for each group; `none` says why there is no group.
+fn draw_each<C: Chart>(groups: &[(String, Group)], none: &str, dir: &Path, drawn: &mut Drawn) -> Result<(), ChartError> {
     if groups.is_empty() {
-        drawn.left_out.push((C::NAME.to_owned(), "no run was given".to_owned()));
+        drawn.left_out.push((C::NAME.to_owned(), none.to_owned()));
     }
     for (suffix, group) in groups {
         let name = format!("{}{suffix}", C::NAME);

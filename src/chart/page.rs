@@ -10,8 +10,8 @@ use super::{Area, Outcome};
 
 /// The least height of a page: 16 to 9.
 const HEIGHT_MIN: i32 = 900;
-/// The least height of the plot itself.
-const PLOT_HEIGHT_MIN: i32 = 520;
+/// The least height that most plots need.
+pub(super) const PLOT_HEIGHT_MIN: i32 = 520;
 /// Wider names do not widen the column of names in the legend.
 const NAME_COLUMN_MAX: i32 = 560;
 
@@ -35,6 +35,8 @@ pub(super) struct Entry {
 pub(super) struct Page {
     /// What is measured.
     pub title: &'static str,
+    /// The least height of the plot itself.
+    pub plot_height_min: i32,
     /// What the signs in the plot mean.
     pub key: Vec<(Symbol, &'static str)>,
     /// Whose figures these are.
@@ -110,7 +112,7 @@ impl Page {
 
         const GAP: i32 = 24;
         let below = GAP + y + MARGIN - 16;
-        layout.height = (layout.plot.top + PLOT_HEIGHT_MIN + below).max(HEIGHT_MIN);
+        layout.height = (layout.plot.top + self.plot_height_min + below).max(HEIGHT_MIN);
         layout.plot.bottom = layout.height - below;
         let down = layout.plot.bottom + GAP;
         layout.texts[above..].iter_mut().for_each(|line| line.y += down);

@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_fonts_have_every_sign_that_charts_use() {
-        for c in "→×±²…%⁹µ".chars() {
+        for c in "→×±²…%⁹µ\u{a0}".chars() {
             assert!(FONTS.iter().any(|font| font.glyph_id(c).0 != 0), "{c}");
         }
     }

@@ -87,6 +87,20 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Like [`Self::sound`], for figures that are to be the memory's alone.
+    pub(super) fn of_memory(&mut self, run: usize, row: &'a Measurement) -> bool {
+        if words::unsound(row).is_none() && row.level != Some(Level::Dram) {
+            self.refuse(run, row, "not at level dram");
+            return false;
+        }
+        self.sound(run, row)
+    }
+
+    /// The rows of these runs that were taken in.
+    pub(super) fn drawn(&self, runs: &[usize]) -> Vec<&'a Measurement> {
+        self.drawn.iter().filter(|(run, _)| runs.contains(run)).map(|(_, row)| *row).collect()
+    }
+
     /// A figure of a row that was taken in; notes one that is absent or absurd.
     pub(super) fn figure(&mut self, run: usize, row: &Measurement, value: Option<f64>, what: &str) -> Option<f64> {
         let value = value.filter(|v| is_drawable(*v));
@@ -128,8 +142,7 @@ impl<'a> Rows<'a> {
             .iter()
             .enumerate()
             .map(|(n, run)| {
-                let rows: Vec<_> = self.drawn.iter().filter(|(r, _)| *r == n).map(|(_, row)| *row).collect();
-                let mut conditions = own(run, &rows);
+                let mut conditions = own(run, &self.drawn(&[n]));
                 conditions.extend(words::conditions(run));
                 if !one_program {
                     conditions.push(format!("measured by {}", programs[n]));

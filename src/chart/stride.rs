@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::marks::{self, Symbol};
-use super::page::{Page, Rect};
+use super::page::{PLOT_HEIGHT_MIN, Page, Rect};
 use super::panel::Panel;
 use super::rows::{Group, Rows, array_sizes};
 use super::theme::{self, GRID, INK, TEXT, line_height};
@@ -61,6 +61,7 @@ impl Chart for Stride {
         Ok(Self {
             page: Page {
                 title: "Bandwidth of strided access",
+                plot_height_min: PLOT_HEIGHT_MIN,
                 key: vec![(Symbol::Solid, "requested bytes a second"), (Symbol::Dashed, "compulsory bytes a second")],
                 legend,
                 caption: rows.caption(&reading, shared),

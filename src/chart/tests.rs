@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::bandwidth::Bandwidth;
+use super::cards::Cards;
 use super::conv3d::Conv3d;
 use super::stride::Stride;
 use super::testing::{h200, h200_with_every_pattern, host, many, spoil};
@@ -86,6 +87,9 @@ fn assert_all_well_placed(runs: &[Run]) {
     assert_well_placed(&draw_first::<Bandwidth>(runs).unwrap());
     assert_well_placed(&draw_first::<Stride>(runs).unwrap());
     assert_well_placed(&draw_first::<Conv3d>(runs).unwrap());
+    for (_, group) in groups_of_cards(runs) {
+        assert_well_placed(&svg(&Cards::new(&group).unwrap()).unwrap());
+    }
 }
 
 #[test]
@@ -298,7 +302,9 @@ fn gpus_and_hosts_have_charts_of_their_own() {
             "stride-host.svg",
             "stride-host.png",
             "conv3d-host.svg",
-            "conv3d-host.png"
+            "conv3d-host.png",
+            "cards.svg",
+            "cards.png"
         ]
     );
     assert!(drawn.files.iter().all(|file| file.is_file()));
@@ -321,8 +327,8 @@ fn without_runs_every_chart_is_left_out_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let drawn = draw_all(&[], dir.path()).unwrap();
     assert!(drawn.files.is_empty());
-    assert_eq!(drawn.left_out.len(), 3);
-    assert!(drawn.left_out.iter().all(|(_, why)| why == "no run was given"));
+    assert_eq!(drawn.left_out.len(), 4);
+    assert!(drawn.left_out.iter().all(|(_, why)| why.starts_with("no run ")), "{:?}", drawn.left_out);
 }
 
 #[test]
@@ -333,12 +339,88 @@ fn a_chart_without_a_sound_row_is_left_out_with_the_rows_named() {
     assert_eq!(draw_first::<Bandwidth>(&[run]).unwrap_err(), "no row can be drawn: stream/copy/f32 (unverified)");
 }
 
+/// How many rectangles of an SVG are filled with `color`.
+fn filled(svg: &str, color: &str) -> usize {
+    svg.lines().filter(|line| line.starts_with("<rect") && line.contains(&format!("fill=\"{color}\""))).count()
+}
+
+#[test]
+fn the_card_chart_tells_measured_bars_from_published_ones_without_colour() {
+    let svg = draw_first::<Cards>(&[h200()]).unwrap();
+    let light = plotters::style::RGBColor(0xcc, 0xe3, 0xf0);
+    assert_eq!(theme::tint(theme::PALETTE[0]), light);
+    let published = beside::beside(&[&h200()], |_, _| None).iter().filter(|card| card.figures[0].is_some()).count();
+    assert!(published >= 3);
+    // A published bar is drawn twice, outline and tint; then the measured one, and one in the key.
+    assert_eq!((filled(&svg, "#0072B2"), filled(&svg, "#CCE3F0")), (published + 2, published));
+    let text = text_of(&svg);
+    for part in [
+        "HBM, GB/s",
+        "GDDR, GB/s",
+        "measured by this program",
+        "published by others",
+        "data-sheet peak",
+        "1 run; arrays of 3.75 GiB; driver 580.159.03; ECC on",
+        "with other programs and methods",
+        "[1] gpu-stream kernel, FP64",
+        "(RRZE-HPC/gpu-benches)",
+        "no published figure of these operations",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert!(!text.contains("Other, GB/s"));
+}
+
+#[test]
+fn a_card_without_figures_keeps_the_tick_of_its_data_sheet() {
+    let svg = draw_first::<Cards>(&[h200()]).unwrap();
+    let ticks = svg.lines().filter(|line| line.starts_with("<polyline") && line.contains("stroke-width=\"4\"")).count();
+    let cards = beside::beside(&[&h200()], |_, _| None);
+    // One in the key, and one in the legend beside each card that has nothing else.
+    let alone = cards.iter().filter(|card| card.runs.is_empty() && card.figures.iter().all(Option::is_none)).count();
+    assert_eq!((alone, ticks), (1, cards.len() + 1 + alone));
+}
+
+#[test]
+fn the_card_chart_has_neither_wrong_rows_nor_those_of_a_cache_and_says_so() {
+    let mut run = h200();
+    spoil(&mut run, "stream/copy/f32");
+    row(&mut run, "stream/read/f32").level = Some(Level::Mixed);
+    let text = text_of(&draw_first::<Cards>(&[run]).unwrap());
+    assert!(text.contains("Not drawn: stream/read/f32 (not at level dram), stream/copy/f32 (unverified)."), "{text}");
+    assert!(!text.contains("4712") && !text.contains("4309"), "{text}");
+}
+
+#[test]
+fn a_card_that_the_catalog_does_not_know_stands_under_other() {
+    let text = text_of(&draw_first::<Cards>(&many(1)).unwrap());
+    for part in ["Other, GB/s", "NVIDIA RTX 4001 Ti SUPER 32 GB (140 GiB)", "Other: neither HBM nor GDDR"] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+}
+
+#[test]
+fn without_a_gpu_there_is_no_card_chart() {
+    let dir = tempfile::tempdir().unwrap();
+    let drawn = draw_all(&[host()], dir.path()).unwrap();
+    assert!(drawn.left_out.contains(&("cards".to_owned(), "no run of a GPU was given".to_owned())), "{:?}", drawn.left_out);
+}
+
+#[test]
+fn many_runs_of_one_card_share_a_chart_and_a_ninth_card_begins_a_further_one() {
+    let runs: Vec<Run> = (0..20).map(|_| h200()).chain(many(8)).collect();
+    let groups: Vec<String> = groups_of_cards(&runs).into_iter().map(|(suffix, group)| format!("{suffix} {}", group.len())).collect();
+    assert_eq!(groups, [" 27", "-2 1"]);
+    let chart = Cards::new(&groups_of_cards(&runs[..20])[0].1).unwrap();
+    assert!(text_of(&svg(&chart).unwrap()).contains("median of 20 runs"));
+}
+
 #[test]
 fn the_same_runs_give_the_same_bytes() {
     let runs = many(2);
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [a, b] = dirs.each_ref().map(|dir| draw_all(&runs, dir.path()).unwrap().files);
-    assert_eq!(a.len(), 6);
+    assert_eq!(a.len(), 8);
     for (a, b) in a.iter().zip(&b) {
         assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap(), "{}", a.display());
     }

@@ -50,6 +50,12 @@ pub(super) fn ink_on(background: RGBColor) -> RGBColor {
     if 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b) > 0.18 { INK } else { WHITE }
 }
 
+/// A light tint of a colour, on which black text can be read.
+pub(super) fn tint(RGBColor(r, g, b): RGBColor) -> RGBColor {
+    let part = |c: u8| 255 - (255 - c) / 5;
+    RGBColor(part(r), part(g), part(b))
+}
+
 /// A text style. SVG viewers take their own sans-serif font.
 pub(super) fn style(size: i32, color: RGBColor, horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
     let font = (FontFamily::SansSerif, size).into_font();
@@ -118,5 +124,6 @@ mod tests {
         assert_eq!(ink_on(PALETTE[1]), INK);
         assert_eq!(ink_on(PALETTE[6]), WHITE);
         assert_eq!(ink_on(PALETTE[7]), INK);
+        assert!(PALETTE.iter().all(|color| ink_on(tint(*color)) == INK));
     }
 }

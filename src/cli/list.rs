@@ -2,6 +2,7 @@
 
 use super::output::{emit, note};
 use super::{Exit, Failure};
+use crate::catalog::{self, Card, MemoryFamily};
 use crate::device::cuda::{self, Summary};
 use crate::device::{self, DeviceError, Selected, Selector, machine};
 use crate::pattern::{DeviceKind, PATTERNS, Profile};
@@ -10,11 +11,14 @@ use serde_json::{Value, json};
 
 /// Arguments of `hbmark list`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  hbmark list cases --format json")]
+#[command(after_help = "Examples:\n  hbmark list cases --format json\n  hbmark list cards --memory hbm")]
 pub struct Args {
     /// What to list
     #[arg(value_enum)]
     what: What,
+    /// Only cards with this kind of memory
+    #[arg(long, value_enum, value_name = "KIND")]
+    memory: Option<MemoryFamily>,
     /// How to print it
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -26,6 +30,8 @@ enum What {
     Patterns,
     /// Everything that can be measured, by id
     Cases,
+    /// Cards that the catalog knows, by their data sheets
+    Cards,
     /// Devices of this machine
     Devices,
 }
@@ -39,9 +45,15 @@ enum Format {
 }
 
 pub fn run(args: &Args) -> Result<Exit, Failure> {
+    if args.memory.is_some() && !matches!(args.what, What::Cards) {
+        return Err(Failure::Usage("--memory chooses among cards: use it with 'hbmark list cards'".into()));
+    }
     let (header, rows) = match args.what {
         What::Patterns => (vec!["pattern", "summary"], patterns()),
         What::Cases => (vec!["case", "device", "profile"], cases()),
+        What::Cards => {
+            (vec!["card", "name", "memory", "capacity_gib", "bus_width_bits", "bandwidth_gbps", "launch_year"], cards(args.memory))
+        }
         What::Devices => (vec!["device", "name", "memory_bytes", "uuid", "reason"], devices()?),
     };
     emit(&match args.format {
@@ -67,6 +79,23 @@ fn cases() -> Vec<Vec<Value>> {
         }
     }
     rows
+}
+
+fn cards(memory: Option<MemoryFamily>) -> Vec<Vec<Value>> {
+    let chosen = catalog::cards().iter().filter(|card| memory.is_none() || card.memory.family() == memory);
+    let row = |card: &Card| {
+        let memory = &card.memory;
+        vec![
+            json!(card.id),
+            json!(card.name),
+            json!(memory.kind),
+            json!(memory.capacity_gib),
+            json!(memory.bus_width_bits),
+            json!(memory.bandwidth_gbps),
+            json!(card.launch_year),
+        ]
+    };
+    chosen.map(row).collect()
 }
 
 /// Every device, also one that does not answer: with the reason.

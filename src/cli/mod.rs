@@ -39,7 +39,7 @@ struct Cli {
 enum Command {
     /// Measure devices and write a run document with charts
     Run(run::Args),
-    /// Show what there is: patterns, cases or devices
+    /// Show what there is: patterns, cases, cards or devices
     List(list::Args),
     /// Write charts, CSV and Markdown from run documents; needs no device
     Report(report::Args),

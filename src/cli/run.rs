@@ -9,6 +9,7 @@ use super::exit::check_plans;
 use super::output::{emit, note, width};
 use super::progress::Progress;
 use super::{Exit, Failure};
+use crate::catalog;
 use crate::device::{self, Device, Selected, Selector, machine};
 use crate::measure::{self, Plans, SessionError};
 use crate::pattern::{DeviceKind, Profile, select};
@@ -176,6 +177,9 @@ fn measure_one(ready: Ready, interrupted: &AtomicBool) -> (Run, Exit) {
     note(&format!("measuring {}{which} ({} cases, profile {})", run.device.name, plans.len(), run.profile));
     if run.device.kind == DeviceKind::Host && cfg!(debug_assertions) {
         note("warning: this is a debug build, whose host kernels are slow; use 'cargo run --release -- run'");
+    }
+    if run.device.kind == DeviceKind::Cuda && catalog::of_device(&run.device).is_none() {
+        note("the catalog does not know this card: it is measured all the same, without data-sheet figures");
     }
     let progress = Progress::new(plans.len());
     let outcome =

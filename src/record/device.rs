@@ -10,7 +10,7 @@ use crate::pattern::DeviceKind;
 pub struct Device {
     /// GPU, or the memory of the machine.
     pub kind: DeviceKind,
-    /// The product's id: the name in lower case with dashes until a catalog knows better.
+    /// The product's id in the catalog; of a device that it does not know, the name in lower case with dashes.
     pub card: String,
     /// The name that the driver or the processor gives.
     pub name: String,

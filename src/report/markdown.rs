@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::CHARTS;
 use super::columns::{self, Column, Footnotes, UNKNOWN};
-use super::{Exporter, ReportError};
+use super::{Exporter, ReportError, others};
 use crate::chart::{Drawn, words};
 use crate::pattern::{DeviceKind, Level};
 use crate::record::Run;
@@ -22,7 +22,7 @@ const SUMMARY: [(&str, &str); 5] = [
 const HOW_TO_READ: &str = "\
 ## How to read this
 
-- Every figure was measured by the program and version named with it, except the theoretical peak, which is computed from what the device says of itself.
+- Every figure was measured by the program and version named with it, except the theoretical peak, which is computed from what the device says of itself, and what is marked as published or as of a data sheet.
 - **GB/s** counts requested bytes: each element that is read and each that is written once, over the median time. 1 GB/s is 10^9 bytes a second. A copy counts both directions.
 - **% of peak** is GB/s over the theoretical peak of the memory, 2 x memory clock x bus width / 8. It is given only where the data are several times larger than the last cache.
 - **compute utilization** is the floating-point operations a second over the peak that the same run measured on the same kind of arithmetic unit.
@@ -53,6 +53,7 @@ impl Exporter for Markdown<'_> {
         if let Some(drawn) = self.charts {
             page += &charts(drawn);
         }
+        page += &others::section(runs);
         for (run, name) in runs.iter().zip(&names) {
             page += &details(run, name);
         }
@@ -136,7 +137,7 @@ fn details(run: &Run, name: &str) -> String {
 }
 
 /// A table of cells that are escaped already; the flag of a head says whether its column holds figures.
-fn grid(heads: &[(String, bool)], rows: Vec<Vec<String>>) -> String {
+pub(super) fn grid(heads: &[(String, bool)], rows: Vec<Vec<String>>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let titles: Vec<String> = heads.iter().map(|(head, _)| head.clone()).collect();
     let rules: Vec<String> = heads.iter().map(|(_, figures)| if *figures { "---:" } else { "---" }.to_owned()).collect();
@@ -146,7 +147,7 @@ fn grid(heads: &[(String, bool)], rows: Vec<Vec<String>>) -> String {
 
 /// Text from outside as plain text: on one line, with nothing that Markdown or
 /// HTML would act on.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for c in words::clean(text).chars() {
         match c {
@@ -179,7 +180,8 @@ mod tests {
         let mut run = h200();
         spoil(&mut run, "stream/copy/f32");
         let page = page(&[run]);
-        let (summary, details) = page.split_once("## NVIDIA H200").unwrap();
+        let (summary, rest) = page.split_once("## Beside other cards").unwrap();
+        let (_, details) = rest.split_once("## NVIDIA H200").unwrap();
         assert!(!summary.contains("4309") && !summary.contains("copy GB/s"), "{summary}");
         assert!(details.contains("| stream/copy/f32 | 4309.4 |") && details.contains("unverified"), "{details}");
     }

@@ -5,6 +5,7 @@ mod columns;
 mod csv;
 mod json;
 mod markdown;
+mod others;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -164,7 +165,7 @@ mod tests {
         }
         let dir = tempfile::tempdir().unwrap();
         let written = write(&[], dir.path()).unwrap();
-        assert_eq!((written.files.len(), written.left_out.len()), (2, 3));
+        assert_eq!((written.files.len(), written.left_out.len()), (2, 4));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use cust::memory::{DeviceBuffer, mem_get_info};
 use super::CudaDevice;
 use super::error::{at_work, raw};
 use super::nvml::Card;
+use crate::catalog;
 use crate::device::{DeviceError, machine};
 use crate::pattern::DeviceKind;
 use crate::record::{self, Memory, Missing, known, slug};
@@ -15,7 +16,7 @@ pub(super) fn identity(cuda: &CudaDevice) -> Result<record::Device, DeviceError>
     let address = pci_address(cuda);
     let card = Card::at(&address);
     let mut missing = Missing::new();
-    Ok(record::Device {
+    let mut device = record::Device {
         kind: DeviceKind::Cuda,
         card: slug(&name),
         index: Some(cuda.index),
@@ -37,7 +38,11 @@ pub(super) fn identity(cuda: &CudaDevice) -> Result<record::Device, DeviceError>
         virtualization: machine::virtualization(card.virtualization(), Ok(slice(&name).unwrap_or("none").to_owned())),
         name,
         missing,
-    })
+    };
+    if let Some(card) = catalog::of_device(&device) {
+        device.card.clone_from(&card.id);
+    }
+    Ok(device)
 }
 
 /// The profile in the name that the driver gives a slice of a divided card.
