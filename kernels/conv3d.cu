@@ -1,4 +1,7 @@
 // targets: compute_70
+// local-memory: conv3d_direct_f32_v4
+// (On compute capability 7.0 and 7.2 alone, whose compiler needs a few registers more: 20 to
+// 36 bytes a thread outside the loops.)
 // Three-dimensional convolutions, 3 x 3 x 3 with padding 1, over
 // [batch][channel][depth][height][width] in single precision.
 //
@@ -10,7 +13,7 @@
 
 const u32 LANES_WIDE = 8;
 const u32 LANES_HIGH = 4;
-const u32 WARPS = 4;
+const u32 WARPS = 8;
 const u32 ROWS = 2;
 // Output channels that a thread of the direct kernel computes: a weight from shared
 // memory then serves VECTOR x ROWS outputs, an input 8 channels.
@@ -30,42 +33,47 @@ template <u32 VECTOR> struct Patch {
     float v[ROWS + 2][VECTOR + 2];
 };
 
-// Where a thread stands in a plane: the first column and row of its patch. Whether a
-// neighbour is inside is asked when it is loaded: kept answers would cost registers.
-// A thread with no output has a height of 0, and so no row to load or store.
+// Where a thread stands in a plane, and which neighbours are inside. A thread that is
+// not `live`, or beyond the plane, has no row to load or store.
 struct Place {
-    u32 x, y;
-    u32 height, width;
-
-    __device__ __forceinline__ bool has_row(u32 row) const {
-        // The row before the first wraps around and is none either.
-        return row < height;
-    }
-
-    __device__ __forceinline__ bool has_column(u32 column) const {
-        return column < width;
-    }
+    bool row[ROWS + 2];
+    bool left, right;
+    // Of the patch's first element in its plane.
+    u32 offset;
+    u32 width;
 };
 
+// VECTOR divides the width, so a vector is inside or outside as a whole.
 template <u32 VECTOR> __device__ __forceinline__ Place place_of(u32 tile_x, u32 tile_y, const Shape &shape, bool live) {
     const u32 lane = threadIdx.x % 32;
     const u32 x = (tile_x * LANES_WIDE + lane % LANES_WIDE) * VECTOR;
     const u32 y = (tile_y * LANES_HIGH + lane / LANES_WIDE) * ROWS;
     const bool inside = live && x < shape.width && y < shape.height;
-    return Place{x, y, inside ? shape.height : 0, shape.width};
+    Place place;
+#pragma unroll
+    for (u32 j = 0; j < ROWS + 2; j++) {
+        // The row before the first wraps around and is none either.
+        place.row[j] = inside && y + j - 1 < shape.height;
+    }
+    place.left = x > 0;
+    place.right = x + VECTOR < shape.width;
+    place.offset = y * shape.width + x;
+    place.width = shape.width;
+    return place;
 }
 
-// VECTOR divides the width, so a vector is inside or outside as a whole.
 template <u32 VECTOR> __device__ __forceinline__ void load(Patch<VECTOR> &patch, const float *plane, bool inside, const Place &place) {
 #pragma unroll
     for (u32 j = 0; j < ROWS + 2; j++) {
-        const u32 y = place.y + j - 1;
-        const bool row = inside && place.has_row(y);
-        const float *in = plane + (s32)(y * place.width + place.x);
+        const bool row = inside && place.row[j];
+        const float *in = plane + (s32)(place.offset + (j - 1) * place.width);
         float *v = patch.v[j];
-        v[0] = row && place.x > 0 ? __ldg(in - 1) : 0.0f;
+        v[0] = row && place.left ? __ldg(in - 1) : 0.0f;
         if (VECTOR == 4) {
-            const float4 middle = row ? __ldg((const float4 *)in) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            float4 middle = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            if (row) {
+                middle = __ldg((const float4 *)in);
+            }
             v[1] = middle.x;
             v[2] = middle.y;
             v[VECTOR > 2 ? 3 : 0] = middle.z;
@@ -73,15 +81,15 @@ template <u32 VECTOR> __device__ __forceinline__ void load(Patch<VECTOR> &patch,
         } else {
             v[1] = row ? __ldg(in) : 0.0f;
         }
-        v[VECTOR + 1] = row && place.has_column(place.x + VECTOR) ? __ldg(in + VECTOR) : 0.0f;
+        v[VECTOR + 1] = row && place.right ? __ldg(in + VECTOR) : 0.0f;
     }
 }
 
 template <u32 VECTOR> __device__ __forceinline__ void store(float *plane, const float (&v)[ROWS][VECTOR], const Place &place) {
 #pragma unroll
     for (u32 j = 0; j < ROWS; j++) {
-        if (place.has_row(place.y + j)) {
-            float *out = plane + ((place.y + j) * place.width + place.x);
+        if (place.row[j + 1]) {
+            float *out = plane + (place.offset + j * place.width);
             if (VECTOR == 4) {
                 *(float4 *)out = make_float4(v[j][0], v[j][1], v[j][VECTOR > 2 ? 2 : 0], v[j][VECTOR > 3 ? 3 : 0]);
             } else {
@@ -218,12 +226,12 @@ template <u32 VECTOR> __device__ __forceinline__ void depthwise(float *__restric
 }
 
 #define KERNELS(VECTOR)                                                                                                                                       \
-    extern "C" __global__ void __launch_bounds__(32 * WARPS, 3)                                                                                               \
+    extern "C" __global__ void __launch_bounds__(32 * WARPS, 2)                                                                                               \
         conv3d_direct_f32_v##VECTOR(float *__restrict__ out, const float *__restrict__ in, const float *__restrict__ weights, u64 batch, u64 channels_in,     \
                                     u64 channels_out, u64 depth, u64 height, u64 width) {                                                                     \
         direct<VECTOR>(out, in, weights, Shape{(u32)batch, (u32)channels_in, (u32)channels_out, (u32)depth, (u32)height, (u32)width});                                                      \
     }                                                                                                                                                         \
-    extern "C" __global__ void __launch_bounds__(32 * WARPS, 3)                                                                                               \
+    extern "C" __global__ void __launch_bounds__(32 * WARPS, 2)                                                                                               \
         conv3d_depthwise_f32_v##VECTOR(float *__restrict__ out, const float *__restrict__ in, const float *__restrict__ weights, u64 batch, u64 channels_in,  \
                                        u64 channels_out, u64 depth, u64 height, u64 width) {                                                                  \
         depthwise<VECTOR>(out, in, weights, Shape{(u32)batch, (u32)channels_in, (u32)channels_out, (u32)depth, (u32)height, (u32)width});                                                   \

@@ -60,17 +60,41 @@ extern "C" __global__ void __launch_bounds__(256, 4) stride_read(u64 *__restrict
     }
 }
 
-// One access a thread and one tile a block, in order, as in stream_copy.
-extern "C" __global__ void __launch_bounds__(256) stride_copy(u32 *__restrict__ dst, const u32 *__restrict__ src, u64 words, u64 accesses, u64 stride, u64 shift) {
-    const Tiles tiles = tiles_of(words, accesses, stride, BLOCK);
+// One tile a block, in order, as in stream_copy.
+template <u32 UNROLL> __device__ __forceinline__ void copy(u32 *__restrict__ dst, const u32 *__restrict__ src, u64 words, u64 accesses, u64 stride, u64 shift) {
+    const u32 TILE = BLOCK * UNROLL;
+    const Tiles tiles = tiles_of(words, accesses, stride, TILE);
     const u32 lap = blockIdx.x / tiles.a_lap;
-    const u64 position = (u64)(blockIdx.x - lap * tiles.a_lap) * BLOCK + threadIdx.x;
-    if (position < tiles.lap) {
-        const u64 word = word_of(position, lap, stride, shift);
+    const u64 begin = (u64)(blockIdx.x - lap * tiles.a_lap) * TILE;
+    const u64 first = begin + threadIdx.x;
+    if (begin + TILE <= tiles.lap) {
+        u32 v[UNROLL];
         BODY_BEGIN;
-        dst[word] = src[word];
+#pragma unroll
+        for (u32 k = 0; k < UNROLL; k++) {
+            v[k] = src[word_of(first + k * BLOCK, lap, stride, shift)];
+        }
+#pragma unroll
+        for (u32 k = 0; k < UNROLL; k++) {
+            dst[word_of(first + k * BLOCK, lap, stride, shift)] = v[k];
+        }
         BODY_END;
+    } else {
+        for (u64 i = first; i < tiles.lap; i += BLOCK) {
+            const u64 word = word_of(i, lap, stride, shift);
+            dst[word] = src[word];
+        }
     }
+}
+
+// Accesses that a thread has in flight: four where several fall into one sector, one where
+// each has its own.
+extern "C" __global__ void __launch_bounds__(256) stride_copy_x4(u32 *__restrict__ dst, const u32 *__restrict__ src, u64 words, u64 accesses, u64 stride, u64 shift) {
+    copy<4>(dst, src, words, accesses, stride, shift);
+}
+
+extern "C" __global__ void __launch_bounds__(256) stride_copy_x1(u32 *__restrict__ dst, const u32 *__restrict__ src, u64 words, u64 accesses, u64 stride, u64 shift) {
+    copy<1>(dst, src, words, accesses, stride, shift);
 }
 
 // The checks know which words the walk goes to, and nothing of laps' order or tiles

@@ -6,7 +6,7 @@ use crate::pattern::plan::Body;
 // The numbers of kernels/conv3d.cu.
 const LANES_WIDE: u64 = 8;
 const LANES_HIGH: u64 = 4;
-const WARPS: u64 = 4;
+const WARPS: u64 = 8;
 const ROWS: u64 = 2;
 const CHANNELS: u64 = 8;
 const PLANES: u64 = 32;
