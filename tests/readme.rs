@@ -1,8 +1,8 @@
-//! The README's tables come from recorded runs, through the program.
+//! The README's tables and picture come from recorded runs, through the program.
 //!
-//! `HBMARK_UPDATE=1 cargo test --test readme` writes them anew.
+//! `HBMARK_UPDATE=1 cargo test --test readme` makes them anew.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hbmark::{record, report};
 
@@ -33,4 +33,48 @@ fn the_readme_shows_what_the_recorded_runs_print() {
     }
     assert!(readme == current || std::env::var_os("HBMARK_UPDATE").is_some(), "run: HBMARK_UPDATE=1 cargo test --test readme");
     assert!(current.matches("<!-- table ").count() >= 2);
+}
+
+/// The run whose report is published beside it, and that report.
+const RUN: &str = "results/h200-sxm-141gb/RUN_FILE";
+const REPORT: &str = "results/h200-sxm-141gb/report";
+
+/// Every file under a folder, relative to it.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())).flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path())
+            } else {
+                found.push(entry.path().strip_prefix(dir).expect("below").to_owned())
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_published_report_is_what_the_program_makes_of_its_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let run = record::load(&root.join(RUN)).unwrap_or_else(|error| panic!("{error}"));
+    let published = root.join(REPORT);
+    if std::env::var_os("HBMARK_UPDATE").is_some() {
+        report::write(std::slice::from_ref(&run), &published).expect("a report");
+    }
+    let fresh = tempfile::tempdir().expect("a folder");
+    report::write(&[run], fresh.path()).expect("a report");
+    assert_eq!(files(&published), files(fresh.path()));
+    for file in files(fresh.path()) {
+        let same = std::fs::read(published.join(&file)).expect("a file") == std::fs::read(fresh.path().join(&file)).expect("a file");
+        assert!(same, "{} is not current; run: HBMARK_UPDATE=1 cargo test --test readme", file.display());
+    }
+}
+
+#[test]
+fn the_readme_shows_a_picture_of_the_published_report() {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("the README");
+    assert!(readme.contains(&format!("({REPORT}/charts/cards.png)")) && readme.contains(&format!("<!-- table {RUN} -->")));
 }

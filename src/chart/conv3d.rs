@@ -118,24 +118,39 @@ fn label(id: &str) -> String {
     words::clean(&label)
 }
 
-/// `volume 32 x 32 x 32, batch 1`, where all rows have the same.
+/// `volume 32 x 32 x 32, batch 1`; of several volumes each with the cases that have it.
 fn volumes(rows: &[&Measurement]) -> Option<String> {
-    let mut volumes: Vec<String> = rows
-        .iter()
-        .filter_map(|row| {
-            let extent = row.parameters.get("extent")?.as_array()?.iter().map(|n| n.as_u64()).collect::<Option<Vec<_>>>()?;
-            let extent = extent.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ");
-            let batch = row.parameters.get("batch").and_then(|n| n.as_u64()).map(|n| format!(", batch {n}"));
-            Some(format!("{extent}{}", batch.unwrap_or_default()))
-        })
-        .collect();
-    volumes.dedup();
-    if volumes.is_empty() { None } else { Some(format!("volume {}", volumes.join(" or "))) }
+    let mut volumes: Vec<(String, Vec<String>)> = Vec::new();
+    for row in rows {
+        let Some(volume) = volume(row) else { continue };
+        match volumes.iter_mut().find(|(other, _)| *other == volume) {
+            Some((_, cases)) => cases.push(label(&row.id)),
+            None => volumes.push((volume, vec![label(&row.id)])),
+        }
+    }
+    match &volumes[..] {
+        [] => None,
+        [(only, _)] => Some(format!("volume {only}")),
+        several => {
+            let each: Vec<String> = several.iter().map(|(volume, cases)| format!("{volume} ({})", cases.join(", "))).collect();
+            Some(format!("volumes {}", each.join(" and ")))
+        }
+    }
+}
+
+/// `32 x 32 x 32, batch 1`.
+fn volume(row: &Measurement) -> Option<String> {
+    let extent = row.parameters.get("extent")?.as_array()?.iter().map(|n| n.as_u64()).collect::<Option<Vec<_>>>()?;
+    let extent = extent.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ");
+    let batch = row.parameters.get("batch").and_then(|n| n.as_u64()).map(|n| format!(", batch {n}"));
+    Some(format!("{extent}{}", batch.unwrap_or_default()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Status;
+    use serde_json::json;
 
     #[test]
     fn a_label_says_what_distinguishes_the_case() {
@@ -143,5 +158,17 @@ mod tests {
         assert_eq!(label("conv3d/depthwise/f32/32x32"), "32→32 depthwise");
         assert_eq!(label("conv3d/tensor/f16/64x64"), "64→64 tensor f16");
         assert_eq!(label("conv3d/odd"), "conv3d/odd");
+    }
+
+    #[test]
+    fn of_several_volumes_each_is_told_with_its_cases() {
+        let row = |id: &str, edge: u64| {
+            let row = Measurement::without_figures(id, "conv3d", Status::Ok, String::new());
+            let parameters = [("extent".to_owned(), json!([edge, edge, edge])), ("batch".to_owned(), json!(4))].into_iter().collect();
+            Measurement { parameters, ..row }
+        };
+        let (a, b, c) = (row("conv3d/direct/f32/1x16", 8), row("conv3d/direct/f32/32x32", 6), row("conv3d/depthwise/f32/32x32", 8));
+        assert_eq!(volumes(&[&a, &c]).unwrap(), "volume 8 x 8 x 8, batch 4");
+        assert_eq!(volumes(&[&a, &b, &c]).unwrap(), "volumes 8 x 8 x 8, batch 4 (1→16, 32→32 depthwise) and 6 x 6 x 6, batch 4 (32→32)");
     }
 }

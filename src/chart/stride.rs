@@ -54,7 +54,8 @@ impl Chart for Stride {
         };
         let reading = format!(
             "One 4-byte element at every stride, medians, 1 GB/s = 10⁹ bytes a second. Requested: the elements alone. \
-             Compulsory: the whole {}-byte {unit} that must cross the memory bus for them.",
+             Compulsory: the whole {}-byte {unit} that must cross the memory bus for them; what is read to complete the \
+             partly written {unit} of a copy is not counted.",
             group.kind().sector_bytes()
         );
         let (legend, shared) = rows.legend(Symbol::Points, |_, rows| array_sizes(rows).into_iter().collect());

@@ -67,13 +67,11 @@ fn matching(name: &str, profile: Profile, facts: &Facts) -> Result<Vec<CaseId>, 
             return Ok(found);
         }
     }
-    let elsewhere = [DeviceKind::Cuda, DeviceKind::Host].iter().any(|&k| k != kind && !within(Profile::Full, k).is_empty());
-    if elsewhere {
-        return Err(SelectError::NotHere { name: name.to_owned(), kind });
-    }
+    let elsewhere = || [DeviceKind::Cuda, DeviceKind::Host].iter().any(|&k| k != kind && !within(Profile::Full, k).is_empty());
     // A stride or a channel count outside the sweeps is still a case of its pattern.
     match pattern_of(&wanted).map(|pattern| pattern.case(&wanted, facts)) {
         Some(Err(PlanError::Unsupported(_))) => Err(SelectError::NotHere { name: name.to_owned(), kind }),
+        Some(Err(PlanError::Unknown(_))) | None if elsewhere() => Err(SelectError::NotHere { name: name.to_owned(), kind }),
         Some(Err(PlanError::Unknown(_))) | None => {
             Err(SelectError::Unknown { name: name.to_owned(), nearest: nearest(wanted.name(), kind) })
         }
@@ -125,6 +123,13 @@ mod tests {
     fn an_exact_id_works_outside_the_profile() {
         assert_eq!(chosen(&["stride/read/1024"], Profile::Quick, DeviceKind::Host).unwrap(), ["stride/read/1024"]);
         assert_eq!(chosen(&["stride/read/4096"], Profile::Quick, DeviceKind::Host).unwrap(), ["stride/read/4096"]);
+    }
+
+    #[test]
+    fn a_case_of_another_devices_sweep_can_be_asked_for() {
+        for id in ["conv3d/direct/f32/32x32", "conv3d/direct/f32/32x32@8x8x8"] {
+            assert_eq!(chosen(&[id], Profile::Quick, DeviceKind::Host).unwrap(), [id]);
+        }
     }
 
     #[test]
