@@ -1,7 +1,6 @@
 // targets: compute_70
-// local-memory: conv3d_direct_f32_v4
-// (On compute capability 7.0 and 7.2 alone, whose compiler needs a few registers more: 20 to
-// 36 bytes a thread outside the loops.)
+// local-memory: conv3d_depthwise_f32_v4
+// (8 bytes a thread outside the loop, on compute capability 7.0 and 7.2 alone.)
 // Three-dimensional convolutions, 3 x 3 x 3 with padding 1, over
 // [batch][channel][depth][height][width] in single precision.
 //
@@ -62,26 +61,40 @@ template <u32 VECTOR> __device__ __forceinline__ Place place_of(u32 tile_x, u32 
     return place;
 }
 
+// Zero where there is nothing to load. Predicated here, because the front end would make
+// a branch of each, and no load moves across a branch.
+__device__ __forceinline__ float load_if(bool inside, const float *in) {
+    float v;
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %2, 0;\n\tmov.f32 %0, 0f00000000;\n\t@p ld.global.nc.f32 %0, [%1];\n\t}" : "=f"(v) : "l"(in), "r"((u32)inside));
+    return v;
+}
+
+__device__ __forceinline__ float4 load4_if(bool inside, const float *in) {
+    float4 v;
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %5, 0;\n\tmov.f32 %0, 0f00000000;\n\tmov.f32 %1, 0f00000000;\n\tmov.f32 %2, 0f00000000;\n\tmov.f32 %3, 0f00000000;\n\t"
+        "@p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+        : "l"(in), "r"((u32)inside));
+    return v;
+}
+
 template <u32 VECTOR> __device__ __forceinline__ void load(Patch<VECTOR> &patch, const float *plane, bool inside, const Place &place) {
 #pragma unroll
     for (u32 j = 0; j < ROWS + 2; j++) {
         const bool row = inside && place.row[j];
         const float *in = plane + (s32)(place.offset + (j - 1) * place.width);
         float *v = patch.v[j];
-        v[0] = row && place.left ? __ldg(in - 1) : 0.0f;
+        v[0] = load_if(row && place.left, in - 1);
         if (VECTOR == 4) {
-            float4 middle = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            if (row) {
-                middle = __ldg((const float4 *)in);
-            }
+            const float4 middle = load4_if(row, in);
             v[1] = middle.x;
             v[2] = middle.y;
             v[VECTOR > 2 ? 3 : 0] = middle.z;
             v[VECTOR > 3 ? 4 : 0] = middle.w;
         } else {
-            v[1] = row ? __ldg(in) : 0.0f;
+            v[1] = load_if(row, in);
         }
-        v[VECTOR + 1] = row && place.right ? __ldg(in + VECTOR) : 0.0f;
+        v[VECTOR + 1] = load_if(row && place.right, in + VECTOR);
     }
 }
 
@@ -187,12 +200,15 @@ template <u32 VECTOR> __device__ __forceinline__ void depthwise(float *__restric
     float sums[3][ROWS][VECTOR] = {};
     const float *input = in + channel * volume + ((s64)begin - 1) * plane;
     float *output = out + channel * volume + ((s64)begin - 2) * plane;
-    // `next` is the plane after the one that is read; the sums of the plane before it are complete.
+    // `next` is the plane after the one whose products are added, and already on its way; the
+    // sums of the plane before it are complete.
+    Patch<VECTOR> ahead;
+    load(ahead, input, begin > 0, place);
 #pragma unroll 3
     for (u32 next = begin; next <= end + 1; next++, input += plane, output += plane) {
-        Patch<VECTOR> patch;
+        const Patch<VECTOR> patch = ahead;
         BODY_BEGIN;
-        load(patch, input, next - 1 < shape.depth, place);
+        load(ahead, input + plane, next < min(end + 1, shape.depth), place);
 #pragma unroll
         for (u32 tz = 0; tz < 3; tz++) {
 #pragma unroll
