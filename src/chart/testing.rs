@@ -4,8 +4,8 @@ use serde_json::{Map, json};
 
 use crate::pattern::{Bytes, DeviceKind, Level, Profile};
 use crate::record::{
-    Device, Ecc, Host, Measurement, Memory, Missing, Pcie, Peak, Peaks, Program, Provenance, RemappedRows, Run, Status, Time, Verdict,
-    Virtualization,
+    Device, Ecc, Host, Measurement, Memory, Missing, Pcie, Peak, Peaks, PowerLimits, Program, Provenance, RemappedRows, Run, Status, Time,
+    Verdict, Virtualization,
 };
 
 const GIB: u64 = 1 << 30;
@@ -156,11 +156,14 @@ fn run(kind: DeviceKind, name: &str) -> Run {
                 width_max: None,
                 missing: Missing::new(),
             },
+            power_limits: PowerLimits::unknown("not asked"),
+            other_processes: None,
             virtualization: Virtualization {
                 virtual_machine: None,
                 container: None,
                 wsl: None,
                 vgpu: Some("none".into()),
+                mig_enabled: None,
                 mig_profile: Some("none".into()),
                 missing: Missing::new(),
             },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::pattern::{DeviceKind, Level};
-use crate::record::{Measurement, Run, Status, Verdict};
+use crate::record::{Mark, Measurement, Run, Status, Verdict};
 
 /// What every table and chart of a host run says.
 pub(crate) const NOT_A_GPU: &str = "RAM of this machine, not a GPU";
@@ -120,6 +120,16 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Unverified => "unverified",
         Verdict::AbovePeak => "above_peak",
         Verdict::Unknown => "unknown",
+    }
+}
+
+/// A name in the documents' spelling.
+pub(crate) fn mark(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Unstable => "unstable",
+        Mark::Throttled => "throttled",
+        Mark::Shared => "shared",
+        Mark::Unknown => "unknown mark",
     }
 }
 

@@ -132,7 +132,7 @@ fn prepare(args: &Args, selected: Selected, several: bool) -> Result<Ready, Fail
         profile: args.profile,
         host: machine::host(),
         labels: args.label.iter().cloned().collect::<BTreeMap<_, _>>(),
-        peaks: Peaks::theoretical(&identity),
+        peaks: Peaks::known_beforehand(&identity, catalog::of_device(&identity).map(|card| card.memory.bandwidth_gbps)),
         device: identity,
         measurements: Vec::new(),
     };

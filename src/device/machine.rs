@@ -72,7 +72,11 @@ pub(super) fn memory() -> MainMemory {
 }
 
 /// What lies between this program and the hardware, given what the device knows of its own sharing.
-pub(super) fn virtualization(vgpu: Result<String, String>, mig_profile: Result<String, String>) -> Virtualization {
+pub(super) fn virtualization(
+    vgpu: Result<String, String>,
+    mig_enabled: Result<bool, String>,
+    mig_profile: Result<String, String>,
+) -> Virtualization {
     let mut missing = Missing::new();
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let exists = |path: &str| std::path::Path::new(path).exists();
@@ -98,6 +102,7 @@ pub(super) fn virtualization(vgpu: Result<String, String>, mig_profile: Result<S
         container: known(&mut missing, "container", container),
         wsl: Some(is_wsl(&version)),
         vgpu: known(&mut missing, "vgpu", vgpu),
+        mig_enabled: known(&mut missing, "mig_enabled", mig_enabled),
         mig_profile: known(&mut missing, "mig_profile", mig_profile),
         missing,
     }
@@ -238,7 +243,8 @@ mod tests {
     #[test]
     fn each_null_has_a_reason() {
         let host = serde_json::to_value(host()).unwrap();
-        let virtualization = serde_json::to_value(virtualization(Ok("none".into()), Err("not asked".into()))).unwrap();
+        let virtualization =
+            serde_json::to_value(virtualization(Ok("none".into()), Err("not asked".into()), Err("not asked".into()))).unwrap();
         for object in [host, virtualization] {
             for (field, value) in object.as_object().unwrap() {
                 assert!(!value.is_null() || object["missing"][field].is_string(), "{field}");

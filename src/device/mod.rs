@@ -4,8 +4,10 @@ pub mod cuda;
 pub mod host;
 pub mod machine;
 mod select;
+mod sensors;
 
 pub use select::{Selected, Selector, list, open};
+pub use sensors::{Reading, Sensors};
 
 use crate::pattern::{Facts, Plan};
 use crate::record;
@@ -90,6 +92,12 @@ pub trait Device {
     /// # Errors
     /// When the device no longer answers.
     fn identity(&self) -> Result<record::Device, DeviceError>;
+
+    /// Its sensors, for the time of one case.
+    ///
+    /// # Errors
+    /// The reason, where it has none that can be read here.
+    fn sensors(&self) -> Result<Box<dyn Sensors>, String>;
 
     /// Makes a plan ready: allocates and fills its buffers, loads its kernels.
     ///

@@ -2,7 +2,10 @@
 
 use std::time::Instant;
 
-use super::{Budget, Samples, sample, statistics, stop_rules, verdict};
+use super::marks::marks;
+use super::poll::{Poller, Stamped};
+use super::telemetry::{Sampled, summarise};
+use super::{Budget, Samples, sample, statistics, stop_rules, verdict, warm_up};
 use crate::device::{Device, DeviceError, Variant, Verification};
 use crate::pattern::{self, Case, DeviceKind, Facts, Level, Profile};
 use crate::record::{Measurement, Missing, Peaks, Status, Time, known};
@@ -51,6 +54,7 @@ fn failed(case: &Case, error: &DeviceError) -> Measurement {
 struct Observed {
     variant: Variant,
     samples: Samples,
+    readings: Result<Vec<Stamped>, String>,
     verification: Verification,
     wall_s: f64,
 }
@@ -58,14 +62,15 @@ struct Observed {
 /// Runs a case on the device; none when `go_on` answers no.
 fn observe(case: &Case, device: &mut dyn Device, budget: &Budget, go_on: &dyn Fn() -> bool) -> Result<Option<Observed>, DeviceError> {
     let started = Instant::now();
+    let sensors = device.sensors();
     let mut program = device.load(&case.plan)?;
-    let Some(samples) = sample(program.as_mut(), budget, &stop_rules(budget), go_on)? else { return Ok(None) };
+    let Some(execution_ns) = warm_up(program.as_mut(), budget, go_on)? else { return Ok(None) };
+    let poller = sensors.and_then(Poller::start);
+    let Some(samples) = sample(program.as_mut(), execution_ns, budget, &stop_rules(budget), go_on)? else { return Ok(None) };
+    let readings = poller.and_then(Poller::end);
     let verification = program.verify()?;
-    Ok(Some(Observed { variant: program.variant(), samples, verification, wall_s: started.elapsed().as_secs_f64() }))
+    Ok(Some(Observed { variant: program.variant(), samples, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
 }
-
-/// Noise beyond which a reader is warned: ten times what sampling aims at.
-const NOISY_FRACTION: f64 = 0.05;
 
 /// Turns what the device gave into a row.
 fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Measurement {
@@ -77,7 +82,11 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Me
 
     let mut missing = Missing::new();
     missing.insert("bytes.dram".into(), "no hardware counters were imported".into());
-    missing.insert("telemetry".into(), "this version of the program does not read it".into());
+    let sampled = Sampled {
+        seconds: observed.samples.ns.iter().sum::<f64>() * f64::from(observed.samples.executions) / 1e9,
+        requested_bytes: requested_bytes(case, &observed.samples),
+    };
+    let telemetry = known(&mut missing, "telemetry", observed.readings.map(|readings| summarise(&readings, sampled)));
     let sm_clock_mhz = known(&mut missing, "sm_clock_mhz", observed.samples.sm_clock_mhz.ok_or_else(|| no_clock(facts.kind)));
     let theoretical_gflops = known(&mut missing, "theoretical_gflops", theoretical_gflops(case, facts, sm_clock_mhz));
     let fraction_of_theoretical = theoretical_gflops.map(|theoretical| achieved_gflops / theoretical);
@@ -106,11 +115,12 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Me
     }
 
     let noise_fraction = statistics::median_noise(&observed.samples.ns);
-    if noise_fraction > NOISY_FRACTION {
-        notes.push(format!(
-            "noisy: the median is known to within {:.0} % at best; other work ran here, so repeat it on an idle machine",
-            noise_fraction * 100.0
-        ));
+    let mut found = Vec::new();
+    for (mark, note) in marks(noise_fraction, telemetry.as_ref()) {
+        notes.push(note);
+        if !found.contains(&mark) {
+            found.push(mark);
+        }
     }
 
     Measurement {
@@ -146,14 +156,23 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Me
         theoretical_gflops,
         fraction_of_theoretical,
         sm_clock_mhz,
-        telemetry: None,
+        telemetry,
         verified: Some(observed.verification.passed()),
         mismatches: Some(observed.verification.mismatches),
         first_bad_index: observed.verification.first_bad,
         verdict: Some(verdict(&observed.verification, case.level, &case.bytes, median, theoretical)),
+        marks: found,
         wall_s: Some(observed.wall_s),
         missing,
     }
+}
+
+/// What the memory was asked for in all samples, if that is what the case exercises.
+fn requested_bytes(case: &Case, samples: &Samples) -> Result<f64, &'static str> {
+    if case.level != Level::Dram {
+        return Err("the case does not exercise the memory alone");
+    }
+    Ok(case.bytes.requested() as f64 * samples.ns.len() as f64 * f64::from(samples.executions))
 }
 
 fn fraction_of_peak(case: &Case, achieved_gbps: f64, theoretical_gbps: Option<f64>) -> Result<f64, String> {
@@ -203,9 +222,9 @@ fn status_of_device(error: &DeviceError) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::testing::{Steady, peaks, row};
+    use crate::measure::testing::{Sensing, Steady, peaks, row};
     use crate::pattern::CaseId;
-    use crate::record::Verdict;
+    use crate::record::{Mark, Verdict};
     use std::cell::Cell;
 
     #[test]
@@ -273,6 +292,28 @@ mod tests {
         let row = measure(&case, &mut device, &unknown, Profile::Quick, &Peaks::default(), &|| true).unwrap().row;
         assert!(row.notes.iter().any(|note| note.contains("8192 bytes")), "{:?}", row.notes);
         assert!(row.missing.contains_key("cache_fraction"));
+    }
+
+    #[test]
+    fn sensors_that_are_read_while_a_case_runs_make_its_telemetry_and_marks() {
+        let mut device = Sensing(Steady { ns: 3e6, mismatches: 0, failing: false });
+        let case = pattern::plan(&CaseId::new("stream/copy/f32@4026531840"), &Facts::H200).unwrap();
+        let row = measure(&case, &mut device, &Facts::H200, Profile::Quick, &Peaks::default(), &|| true).unwrap().row;
+        let telemetry = row.telemetry.unwrap();
+        assert!(telemetry.readings > 0);
+        // 600 W for 3 ms a copy of 2 x 4026531840 bytes.
+        let joules_per_gb = 600.0 * 3e-3 / (2.0 * 4.026_531_84);
+        assert!((telemetry.joules_per_gb.unwrap() / joules_per_gb - 1.0).abs() < 1e-9, "{telemetry:?}");
+        assert_eq!(row.marks, [Mark::Shared]);
+        assert!(row.notes.iter().any(|note| note.contains("3 other processes")), "{:?}", row.notes);
+        assert_eq!((row.verdict, row.verified), (Some(Verdict::Ok), Some(true)));
+    }
+
+    #[test]
+    fn a_device_without_sensors_has_rows_without_telemetry_and_the_reason() {
+        let row = row("stream/copy/f32", &mut Steady { ns: 3e6, mismatches: 0, failing: false }, &Peaks::default());
+        assert_eq!((row.telemetry, row.missing["telemetry"].as_str()), (None, "no sensors"));
+        assert!(row.marks.is_empty());
     }
 
     #[test]

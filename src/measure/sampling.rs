@@ -135,7 +135,7 @@ fn timed(program: &mut dyn Program, executions: u32) -> Result<Timing, DeviceErr
     }
 }
 
-/// Warms a program up until its time no longer falls, then samples it until a rule is met.
+/// Samples a warm program, an execution of which takes about `execution_ns`, until a rule is met.
 ///
 /// `go_on` is asked before each timed piece; the result is none once it answers no.
 ///
@@ -143,11 +143,11 @@ fn timed(program: &mut dyn Program, executions: u32) -> Result<Timing, DeviceErr
 /// When the device fails.
 pub fn sample(
     program: &mut dyn Program,
+    execution_ns: f64,
     budget: &Budget,
     rules: &[Box<dyn StopRule>],
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<Samples>, DeviceError> {
-    let Some(execution_ns) = warm_up(program, budget, go_on)? else { return Ok(None) };
     // Enough executions for a sample, and as many as let a full set of samples take
     // all the time there is, so that short cases do not stop at the count.
     let wanted_ns = budget.least_sample_ns.max(budget.most_ns / MOST_SAMPLES as f64);
@@ -184,8 +184,13 @@ pub fn sample(
 const PLATEAU_PATIENCE: u32 = 3;
 const PLATEAU_TOLERANCE: f64 = 0.02;
 
-/// The time of one execution once it has stopped falling, ns.
-fn warm_up(program: &mut dyn Program, budget: &Budget, go_on: &dyn Fn() -> bool) -> Result<Option<f64>, DeviceError> {
+/// Warms a program up until its time no longer falls, and gives the time of one execution then, ns.
+///
+/// `go_on` is asked before each timed piece; the result is none once it answers no.
+///
+/// # Errors
+/// When the device fails.
+pub fn warm_up(program: &mut dyn Program, budget: &Budget, go_on: &dyn Fn() -> bool) -> Result<Option<f64>, DeviceError> {
     let mut best = f64::INFINITY;
     let (mut spent, mut since_better) = (0.0, 0);
     // Clocks take some milliseconds to rise: a plateau before that is none.
@@ -231,10 +236,15 @@ mod tests {
         }
     }
 
-    fn sampled(ns: &[f64]) -> Samples {
+    fn measured(ns: &[f64]) -> Result<Samples, DeviceError> {
         let budget = Budget::of(Profile::Quick, DeviceKind::Cuda);
         let mut program = Scripted { ns: ns.to_vec(), calls: 0, executions: 0 };
-        sample(&mut program, &budget, &stop_rules(&budget), &|| true).unwrap().unwrap()
+        let execution_ns = warm_up(&mut program, &budget, &|| true)?.unwrap();
+        Ok(sample(&mut program, execution_ns, &budget, &stop_rules(&budget), &|| true)?.unwrap())
+    }
+
+    fn sampled(ns: &[f64]) -> Samples {
+        measured(ns).unwrap()
     }
 
     #[test]
@@ -291,10 +301,8 @@ mod tests {
 
     #[test]
     fn a_time_that_cannot_be_is_a_failure_and_no_figure() {
-        let budget = Budget::of(Profile::Quick, DeviceKind::Cuda);
         for ns in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
-            let mut program = Scripted { ns: vec![2e6, ns], calls: 0, executions: 0 };
-            assert!(sample(&mut program, &budget, &stop_rules(&budget), &|| true).is_err(), "{ns}");
+            assert!(measured(&[2e6, ns]).is_err(), "{ns}");
         }
     }
 
@@ -302,6 +310,7 @@ mod tests {
     fn an_interruption_ends_sampling_without_a_result() {
         let budget = Budget::of(Profile::Quick, DeviceKind::Cuda);
         let mut program = Scripted { ns: vec![2e6], calls: 0, executions: 0 };
-        assert_eq!(sample(&mut program, &budget, &stop_rules(&budget), &|| false).unwrap(), None);
+        assert_eq!(warm_up(&mut program, &budget, &|| false).unwrap(), None);
+        assert_eq!(sample(&mut program, 2e6, &budget, &stop_rules(&budget), &|| false).unwrap(), None);
     }
 }

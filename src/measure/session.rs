@@ -103,8 +103,15 @@ pub fn run(
     Ok(())
 }
 
-/// Enters a measured compute peak among those that later rows refer to.
+/// Enters a measured peak: of arithmetic, to which later rows refer, or of the memory.
 fn note_peak(peaks: &mut Peaks, row: &Measurement) {
+    if row.pattern == "stream"
+        && row.level == Some(pattern::Level::Dram)
+        && row.is_sound()
+        && let Some(gbps) = row.achieved_gbps
+    {
+        peaks.note_memory_measured(gbps);
+    }
     if row.pattern == "compute"
         && row.is_sound()
         && let (Some(pipe), Some(value)) = (&row.compute_pipe, row.achieved_gflops)
@@ -127,6 +134,21 @@ mod tests {
             note_peak(&mut peaks, &row("compute/fma/f32", &mut device, &Peaks::default()));
             assert_eq!(peaks.compute_measured_gflops("fma/f32").is_some(), known);
         }
+    }
+
+    #[test]
+    fn the_measured_peak_of_the_memory_is_the_best_sound_stream_row_beyond_the_cache() {
+        let mut peaks = Peaks::default();
+        for (id, ns, mismatches) in [
+            ("stream/copy/f32@4026531840", 2e6, 0),
+            ("stream/copy/f32@4026531840", 3e6, 0),
+            ("stream/copy/f32@4026531840", 1e6, 1),
+            ("stream/copy/f32@4096", 1.0, 0),
+            ("stride/read/4", 1e6, 0),
+        ] {
+            note_peak(&mut peaks, &row(id, &mut Steady { ns, mismatches, failing: false }, &Peaks::default()));
+        }
+        assert_eq!(peaks.memory_gbps, [Peak { value: 2.0 * 4_026_531_840.0 / 2e6, provenance: Provenance::Measured }]);
     }
 
     /// A run of four cases in which loading the second one fails.

@@ -1,9 +1,9 @@
 //! A device for the tests of this folder.
 
 use super::measure;
-use crate::device::{Device, DeviceError, Program, Timing, Variant, Verification};
+use crate::device::{Device, DeviceError, Program, Reading, Sensors, Timing, Variant, Verification};
 use crate::pattern::{self, CaseId, Facts, Plan, Profile};
-use crate::record::{self, Measurement, Missing, Peak, Peaks, Provenance};
+use crate::record::{self, Measurement, Missing, Peak, Peaks, PowerSource, Provenance};
 
 /// A device whose every execution takes `ns`, with `mismatches` wrong results; `failing` loads fail.
 pub struct Steady {
@@ -18,6 +18,9 @@ impl Device for Steady {
     }
     fn identity(&self) -> Result<record::Device, DeviceError> {
         Err(DeviceError::Unsupported("nobody".into()))
+    }
+    fn sensors(&self) -> Result<Box<dyn Sensors>, String> {
+        Err("no sensors".into())
     }
     fn load<'a>(&'a mut self, _plan: &'a Plan) -> Result<Box<dyn Program + 'a>, DeviceError> {
         if self.failing { Err(DeviceError::OutOfMemory("none left".into())) } else { Ok(Box::new(&mut *self)) }
@@ -52,9 +55,36 @@ impl Device for Faulty {
     fn identity(&self) -> Result<record::Device, DeviceError> {
         self.steady.identity()
     }
+    fn sensors(&self) -> Result<Box<dyn Sensors>, String> {
+        self.steady.sensors()
+    }
     fn load<'a>(&'a mut self, plan: &'a Plan) -> Result<Box<dyn Program + 'a>, DeviceError> {
         self.loads += 1;
         if self.loads == self.nth { Err(self.fault.clone()) } else { self.steady.load(plan) }
+    }
+}
+
+/// A steady device whose sensors tell 600 W and three other processes, and nothing else.
+pub struct Sensing(pub Steady);
+
+impl Device for Sensing {
+    fn facts(&self) -> Result<Facts, DeviceError> {
+        self.0.facts()
+    }
+    fn identity(&self) -> Result<record::Device, DeviceError> {
+        self.0.identity()
+    }
+    fn sensors(&self) -> Result<Box<dyn Sensors>, String> {
+        struct Told;
+        impl Sensors for Told {
+            fn read(&mut self) -> Reading {
+                Reading { power_w: Ok((600.0, PowerSource::Instant)), other_processes: Ok(3), ..Reading::untold("not told") }
+            }
+        }
+        Ok(Box::new(Told))
+    }
+    fn load<'a>(&'a mut self, plan: &'a Plan) -> Result<Box<dyn Program + 'a>, DeviceError> {
+        self.0.load(plan)
     }
 }
 

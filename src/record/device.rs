@@ -44,8 +44,14 @@ pub struct Device {
     pub ecc: Ecc,
     /// Memory rows taken out of use.
     pub remapped_rows: RemappedRows,
+    /// How much power the card may draw.
+    #[serde(default = "PowerLimits::not_read")]
+    pub power_limits: PowerLimits,
     /// The link to the processor.
     pub pcie: Pcie,
+    /// Other processes on the card when the run started.
+    #[serde(default)]
+    pub other_processes: Option<u32>,
     /// What lies between this program and the hardware.
     pub virtualization: Virtualization,
     /// Why fields above are null.
@@ -97,6 +103,31 @@ pub struct RemappedRows {
     pub missing: Missing,
 }
 
+/// How much power a card may draw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PowerLimits {
+    /// The limit that the card is sold with, W.
+    pub default_w: Option<f64>,
+    /// The limit that somebody asked for, W.
+    pub requested_w: Option<f64>,
+    /// The limit that holds, the lowest of all there are, W.
+    pub enforced_w: Option<f64>,
+    /// Why fields above are null.
+    pub missing: Missing,
+}
+
+impl PowerLimits {
+    /// None of them, for one reason.
+    pub fn unknown(reason: &str) -> Self {
+        let missing = ["default_w", "requested_w", "enforced_w"].map(|field| (field.to_owned(), reason.to_owned())).into();
+        Self { default_w: None, requested_w: None, enforced_w: None, missing }
+    }
+
+    fn not_read() -> Self {
+        Self::unknown("the version of the program that wrote this document did not read it")
+    }
+}
+
 /// The link between processor and device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pcie {
@@ -123,6 +154,9 @@ pub struct Virtualization {
     pub wsl: Option<bool>,
     /// How the GPU is shared between virtual machines; `none` when it is not.
     pub vgpu: Option<String>,
+    /// Whether the card is set to be divided into slices.
+    #[serde(default)]
+    pub mig_enabled: Option<bool>,
     /// Profile of the GPU slice; `none` when the GPU is whole.
     pub mig_profile: Option<String>,
     /// Why fields above are null.

@@ -87,6 +87,8 @@ pub struct Host {
 pub enum Provenance {
     /// Computed from what the device says of itself: 2 x memory clock x bus width / 8.
     DeviceAttributes,
+    /// Of the card's data sheet, by the catalog.
+    Datasheet,
     /// Measured in this run.
     Measured,
     /// Something that a newer program knows.
@@ -106,29 +108,52 @@ pub struct Peak {
 /// What the fractions of a run refer to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Peaks {
-    /// Memory bandwidth, 10^9 B/s.
+    /// Memory bandwidth, 10^9 B/s: by the device's attributes, by the data sheet, and the best sound
+    /// `stream` row of the run at level `dram`. Fractions refer to the first.
     pub memory_gbps: Vec<Peak>,
     /// Arithmetic by pipe, 10^9 flops/s.
     pub compute_gflops: BTreeMap<String, Vec<Peak>>,
-    /// Why a peak is absent.
+    /// Why a peak is absent: the memory's by attributes under `memory_gbps`, by data sheet under
+    /// `memory_gbps.datasheet`.
     pub missing: Missing,
 }
 
+/// How far two theoretical peaks of one memory may lie apart. Data sheets round: the 4.8 TB/s of an
+/// H200 are 4814 GB/s by its attributes.
+const PEAKS_APART: f64 = 0.03;
+
+/// Two transfers a memory clock over the whole bus, 10^9 B/s, or why that cannot be told.
+fn by_attributes(device: &Device) -> Result<f64, String> {
+    if device.virtualization.mig_profile.as_deref().is_some_and(|profile| profile != "none") {
+        return Err("the driver tells clock and width of the whole card's memory, and this is a slice of it".into());
+    }
+    match (device.memory.clock_mhz, device.memory.bus_width_bits) {
+        (Some(mhz), Some(bits)) => Ok(2.0 * mhz * f64::from(bits) / 8.0 / 1e3),
+        _ => {
+            let who = match device.kind {
+                DeviceKind::Host => "operating system",
+                DeviceKind::Cuda => "driver",
+            };
+            Err(format!("the {who} does not tell the clock and width of the memory"))
+        }
+    }
+}
+
 impl Peaks {
-    /// What is known before anything is measured: two transfers a memory clock over the whole bus.
-    pub fn theoretical(device: &Device) -> Self {
+    /// What is known before anything is measured: two transfers a memory clock over the whole bus,
+    /// and the bandwidth of the data sheet (10^9 B/s), if the card is known.
+    pub fn known_beforehand(device: &Device, datasheet_gbps: Option<f64>) -> Self {
         let mut peaks = Self::default();
-        match (device.memory.clock_mhz, device.memory.bus_width_bits) {
-            (Some(mhz), Some(bits)) => {
-                let gbps = 2.0 * mhz * f64::from(bits) / 8.0 / 1e3;
-                peaks.memory_gbps.push(Peak { value: gbps, provenance: Provenance::DeviceAttributes });
+        match by_attributes(device) {
+            Ok(value) => peaks.memory_gbps.push(Peak { value, provenance: Provenance::DeviceAttributes }),
+            Err(reason) => {
+                peaks.missing.insert("memory_gbps".into(), reason);
             }
-            _ => {
-                let who = match device.kind {
-                    DeviceKind::Host => "operating system",
-                    DeviceKind::Cuda => "driver",
-                };
-                peaks.missing.insert("memory_gbps".into(), format!("the {who} does not tell the clock and width of the memory"));
+        }
+        match datasheet_gbps {
+            Some(value) => peaks.memory_gbps.push(Peak { value, provenance: Provenance::Datasheet }),
+            None => {
+                peaks.missing.insert("memory_gbps.datasheet".into(), "the catalog does not know this device".into());
             }
         }
         peaks
@@ -136,11 +161,87 @@ impl Peaks {
 
     /// The theoretical memory peak that `fraction_of_peak` refers to, 10^9 B/s.
     pub fn memory_theoretical_gbps(&self) -> Option<f64> {
-        self.memory_gbps.iter().find(|p| p.provenance == Provenance::DeviceAttributes).map(|p| p.value)
+        self.memory(Provenance::DeviceAttributes)
+    }
+
+    /// What the data sheet promises of the memory, 10^9 B/s.
+    pub fn memory_datasheet_gbps(&self) -> Option<f64> {
+        self.memory(Provenance::Datasheet)
+    }
+
+    fn memory(&self, provenance: Provenance) -> Option<f64> {
+        self.memory_gbps.iter().find(|peak| peak.provenance == provenance).map(|peak| peak.value)
+    }
+
+    /// Keeps a bandwidth measured in this run (10^9 B/s), if it is the best so far.
+    pub fn note_memory_measured(&mut self, gbps: f64) {
+        match self.memory_gbps.iter_mut().find(|peak| peak.provenance == Provenance::Measured) {
+            Some(peak) => peak.value = peak.value.max(gbps),
+            None => self.memory_gbps.push(Peak { value: gbps, provenance: Provenance::Measured }),
+        }
+    }
+
+    /// The theoretical peaks by attributes and by data sheet, when they differ by more than
+    /// [`PEAKS_APART`]: one of them is wrong, or means another card.
+    pub fn memory_disagreement_gbps(&self) -> Option<(f64, f64)> {
+        let (attributes, datasheet) = (self.memory_theoretical_gbps()?, self.memory_datasheet_gbps()?);
+        ((attributes / datasheet - 1.0).abs() > PEAKS_APART).then_some((attributes, datasheet))
     }
 
     /// The best measured peak of a pipe, 10^9 flops/s.
     pub fn compute_measured_gflops(&self, pipe: &str) -> Option<f64> {
         self.compute_gflops.get(pipe)?.iter().filter(|p| p.provenance == Provenance::Measured).map(|p| p.value).max_by(f64::total_cmp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::testing::{h200, host};
+
+    fn h200_device() -> Device {
+        let mut device = h200().device;
+        (device.memory.clock_mhz, device.memory.bus_width_bits) = (Some(3201.0), Some(6016));
+        device
+    }
+
+    #[test]
+    fn each_peak_says_where_it_comes_from_and_fractions_refer_to_the_attributes() {
+        let mut peaks = Peaks::known_beforehand(&h200_device(), Some(4800.0));
+        peaks.note_memory_measured(4600.0);
+        peaks.note_memory_measured(4700.0);
+        peaks.note_memory_measured(4500.0);
+        let json = serde_json::to_value(&peaks.memory_gbps).unwrap();
+        let provenances: Vec<_> = json.as_array().unwrap().iter().map(|peak| peak["provenance"].as_str().unwrap()).collect();
+        assert_eq!(provenances, ["device-attributes", "datasheet", "measured"]);
+        assert_eq!(peaks.memory_theoretical_gbps(), Some(4814.304));
+        assert_eq!(peaks.memory_gbps[2].value, 4700.0);
+    }
+
+    #[test]
+    fn peaks_that_differ_by_more_than_3_percent_disagree() {
+        for (datasheet, disagree) in [(4800.0, false), (4680.0, false), (4670.0, true), (4963.0, false), (4964.0, true)] {
+            let peaks = Peaks::known_beforehand(&h200_device(), Some(datasheet));
+            assert_eq!(peaks.memory_disagreement_gbps().is_some(), disagree, "{datasheet}");
+        }
+        assert_eq!(Peaks::known_beforehand(&h200_device(), None).memory_disagreement_gbps(), None);
+    }
+
+    #[test]
+    fn the_peak_of_a_slice_is_not_that_of_the_card() {
+        let mut device = h200_device();
+        device.virtualization.mig_profile = Some("1g.18gb".into());
+        let peaks = Peaks::known_beforehand(&device, None);
+        assert_eq!(peaks.memory_theoretical_gbps(), None);
+        assert!(peaks.missing["memory_gbps"].contains("slice"), "{:?}", peaks.missing);
+        assert!(peaks.missing.contains_key("memory_gbps.datasheet"));
+    }
+
+    #[test]
+    fn a_provenance_of_a_newer_program_is_unknown_and_no_reference() {
+        let peak: Peak = serde_json::from_str(r#"{"value": 5000.0, "provenance": "oracle"}"#).unwrap();
+        assert_eq!(peak.provenance, Provenance::Unknown);
+        assert_eq!(Peaks { memory_gbps: vec![peak], ..Peaks::default() }.memory_theoretical_gbps(), None);
+        assert!(Peaks::known_beforehand(&host().device, None).missing["memory_gbps"].contains("operating system"));
     }
 }

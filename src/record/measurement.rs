@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Missing;
+use super::{Missing, Telemetry};
 use crate::pattern::{Bytes, Level, Parameters};
 
 /// Whether a case gave figures.
@@ -35,6 +35,22 @@ pub enum Verdict {
     Unverified,
     /// More bytes a second than the memory bus can carry.
     AbovePeak,
+    /// Something that a newer program knows.
+    #[serde(other)]
+    Unknown,
+}
+
+/// What a reader should know before trusting a row's figures to the last percent. A marked
+/// row is as sound as another; a note in it has the number behind each mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    /// The times are noisy, or a clock moved during the samples.
+    Unstable,
+    /// The driver or the hardware held the clocks back.
+    Throttled,
+    /// Another process was on the card.
+    Shared,
     /// Something that a newer program knows.
     #[serde(other)]
     Unknown,
@@ -113,7 +129,7 @@ pub struct Measurement {
     /// Median over the samples of the multiprocessors' mean clock.
     pub sm_clock_mhz: Option<f64>,
     /// Clocks, power, temperatures and the like during the samples.
-    pub telemetry: Option<Map<String, Value>>,
+    pub telemetry: Option<Telemetry>,
     /// Whether every result was right.
     pub verified: Option<bool>,
     /// Wrong results, when any.
@@ -122,6 +138,9 @@ pub struct Measurement {
     pub first_bad_index: Option<u64>,
     /// What to think of the figures; null when there are none.
     pub verdict: Option<Verdict>,
+    /// What else marks the row; each with a note that says why.
+    #[serde(default)]
+    pub marks: Vec<Mark>,
     /// The time that the case took on the wall: preparation, warm-up, samples and verification.
     pub wall_s: Option<f64>,
     /// Why fields above are null, in rows whose status is `ok`; in others `reason` is why.
@@ -159,6 +178,7 @@ impl Measurement {
             mismatches: None,
             first_bad_index: None,
             verdict: None,
+            marks: Vec::new(),
             wall_s: None,
             missing: Missing::new(),
         }

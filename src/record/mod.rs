@@ -4,13 +4,15 @@ mod device;
 mod document;
 mod measurement;
 mod store;
+mod telemetry;
 mod version;
 
-pub use device::{Device, Ecc, Memory, Pcie, RemappedRows, Virtualization};
+pub use device::{Device, Ecc, Memory, Pcie, PowerLimits, RemappedRows, Virtualization};
 pub use document::{Host, Peak, Peaks, Program, Provenance, Run};
-pub use measurement::{Measurement, Status, Time, Verdict};
+pub use measurement::{Mark, Measurement, Status, Time, Verdict};
 pub(crate) use store::write_whole;
 pub use store::{DOCUMENT_NAME, LoadError, SaveError, create, find, load, load_all, save};
+pub use telemetry::{EnergySource, PowerSource, Spread, Telemetry};
 pub use version::{SCHEMA_VERSION, SUITE_VERSION};
 
 /// Why optional fields of an object hold null: field name to reason.

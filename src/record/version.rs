@@ -4,10 +4,10 @@
 ///
 /// Major: a field is renamed, removed, or changes its unit or meaning: readers
 /// refuse a major above their own; so does a new kind of device, level or profile.
-/// Minor: fields are added, which older readers ignore, or values of status, verdict
-/// or provenance, which older readers take for `unknown` and never draw. Patch:
+/// Minor: fields are added, which older readers ignore, or values of status, verdict,
+/// mark or provenance, which older readers take for `unknown` and never draw. Patch:
 /// wording of reasons only.
-pub const SCHEMA_VERSION: &str = "1.1.0";
+pub const SCHEMA_VERSION: &str = "1.2.0";
 
 /// Version of what is measured.
 ///

@@ -2,7 +2,7 @@
 
 use crate::chart::words;
 use crate::pattern::{DeviceKind, Level};
-use crate::record::{Measurement, Run, Status, Verdict};
+use crate::record::{Mark, Measurement, Run, Status, Verdict};
 
 /// One column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +115,7 @@ fn verdict(row: &Measurement, footnotes: &mut Footnotes) -> String {
     if row.status == Status::Ok && row.level.is_some_and(|level| level != Level::Dram) {
         words.extend(row.level.map(|level| words::level(level).to_owned()));
     }
+    words.extend(row.marks.iter().map(|mark| words::mark(*mark).to_owned()));
     let mut marks = Vec::new();
     if row.status != Status::Ok {
         marks.push(footnotes.mark(row.reason.as_deref().unwrap_or("no reason was given")));
@@ -158,6 +159,13 @@ pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
             format!("% of peak: none, because {reason}")
         }
     });
+    if let Some((attributes, datasheet)) = run.peaks.memory_disagreement_gbps() {
+        lines.push(format!(
+            "the data sheet of this card says {} GB/s and its attributes {} GB/s: more than 3 % apart, so one of them is wrong or means another card",
+            words::figure(datasheet),
+            words::figure(attributes)
+        ));
+    }
     let peaks: Vec<String> = run
         .peaks
         .compute_gflops
@@ -178,6 +186,16 @@ pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
     }
     if has(Level::Mixed) {
         lines.push("mixed: the last cache holds part of the data, so GB/s is not the memory's alone".to_owned());
+    }
+    let marked = |mark| run.measurements.iter().any(|row| row.marks.contains(&mark));
+    for (mark, meaning) in [
+        (Mark::Unstable, "unstable: noisy, or a clock moved during the samples"),
+        (Mark::Throttled, "throttled: the driver or the hardware held the clocks back"),
+        (Mark::Shared, "shared: another process was on the card"),
+    ] {
+        if marked(mark) {
+            lines.push(meaning.to_owned());
+        }
     }
     lines
 }
@@ -205,6 +223,7 @@ pub(super) fn conditions(run: &Run) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::chart::testing::{h200, host, spoil};
+    use crate::record::{Peak, Provenance};
 
     #[test]
     fn a_null_shows_as_a_dash_and_a_fraction_is_not_clamped() {
@@ -239,6 +258,29 @@ mod tests {
         let cells = cells(row, &mut notes);
         assert_eq!(cells[7..], ["NO", "unverified [1]"]);
         assert!(notes.lines()[0].contains("12 wrong results, the first at index 5"), "{:?}", notes.lines());
+    }
+
+    #[test]
+    fn a_mark_stands_beside_the_verdict_with_its_note_and_its_meaning() {
+        let mut run = h200();
+        run.measurements[1].marks = vec![Mark::Throttled, Mark::Shared];
+        run.measurements[1].notes = vec!["throttled: SwPowerCap in 2 of 9 readings".into()];
+        let mut notes = Footnotes::default();
+        assert_eq!(cells(&run.measurements[1], &mut notes).pop().unwrap(), "ok, throttled, shared [1]");
+        let text = remarks(&run, &notes).join("\n");
+        assert!(text.contains("[1] throttled: SwPowerCap in 2 of 9 readings") && text.contains("shared: another process"), "{text}");
+        assert!(!text.contains("unstable:"), "{text}");
+        assert!(run.measurements[1].is_sound());
+    }
+
+    #[test]
+    fn peaks_that_disagree_are_named_beside_the_reference() {
+        let mut run = h200();
+        run.peaks.memory_gbps.push(Peak { value: 4000.0, provenance: Provenance::Datasheet });
+        let text = remarks(&run, &Footnotes::default()).join("\n");
+        assert!(text.contains("% of peak: of 4814 GB/s") && text.contains("data sheet of this card says 4000 GB/s"), "{text}");
+        run.peaks.memory_gbps[1].value = 4800.0;
+        assert!(!remarks(&run, &Footnotes::default()).join("\n").contains("data sheet"));
     }
 
     #[test]

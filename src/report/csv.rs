@@ -10,7 +10,7 @@ pub(super) struct Csv;
 type Column = (&'static str, fn(&Run, &Measurement) -> String);
 
 /// Names as in the run document, with the unit where the document has a map or a
-/// list. All figures are measured, except the theoretical memory peak.
+/// list. All figures are measured, except the theoretical memory peak and that of the data sheet.
 const COLUMNS: &[Column] = &[
     ("card", |run, _| text(&run.device.card)),
     ("device", |run, _| text(&run.device.name)),
@@ -29,10 +29,12 @@ const COLUMNS: &[Column] = &[
     ("verified", |_, row| shown(row.verified)),
     ("mismatches", |_, row| shown(row.mismatches)),
     ("verdict", |_, row| row.verdict.map(words::verdict).unwrap_or_default().to_owned()),
+    ("marks", |_, row| row.marks.iter().map(|mark| words::mark(*mark)).collect::<Vec<_>>().join("; ")),
     ("achieved_gbps", |_, row| number(row.achieved_gbps)),
     ("compulsory_gbps", |_, row| number(row.compulsory_gbps)),
     ("fraction_of_peak", |_, row| number(row.fraction_of_peak)),
     ("theoretical_peak_gbps", |run, _| number(run.peaks.memory_theoretical_gbps())),
+    ("datasheet_peak_gbps", |run, _| number(run.peaks.memory_datasheet_gbps())),
     ("achieved_gflops", |_, row| number(row.achieved_gflops)),
     ("compute_utilization", |_, row| number(row.compute_utilization)),
     ("compute_pipe", |_, row| row.compute_pipe.as_deref().map(text).unwrap_or_default()),
@@ -53,6 +55,11 @@ const COLUMNS: &[Column] = &[
     ("compulsory_bytes", |_, row| shown(row.bytes.map(|bytes| bytes.compulsory))),
     ("issued_bytes", |_, row| shown(row.bytes.and_then(|bytes| bytes.issued))),
     ("flops", |_, row| shown(row.flops)),
+    ("memory_clock_mhz", |_, row| number(row.telemetry.as_ref().and_then(|told| Some(told.memory_clock_mhz?.median)))),
+    ("temperature_gpu_max_c", |_, row| number(row.telemetry.as_ref().and_then(|told| told.temperature_gpu_max_c))),
+    ("temperature_memory_max_c", |_, row| number(row.telemetry.as_ref().and_then(|told| told.temperature_memory_max_c))),
+    ("power_mean_w", |_, row| number(row.telemetry.as_ref().and_then(|told| told.power_mean_w))),
+    ("joules_per_gb", |_, row| number(row.telemetry.as_ref().and_then(|told| told.joules_per_gb))),
     ("parameters", |_, row| json(&row.parameters)),
     ("variant", |_, row| json(&row.variant)),
     ("notes", |_, row| text(&row.notes.join("; "))),

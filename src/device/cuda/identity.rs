@@ -5,7 +5,7 @@ use cust::memory::{DeviceBuffer, mem_get_info};
 
 use super::CudaDevice;
 use super::error::{at_work, raw};
-use super::nvml::Card;
+use super::nvml::{self, Card, NvmlSensors};
 use crate::catalog;
 use crate::device::{DeviceError, machine};
 use crate::pattern::DeviceKind;
@@ -26,7 +26,7 @@ pub(super) fn identity(cuda: &CudaDevice) -> Result<record::Device, DeviceError>
         serial: known(&mut missing, "serial", card.serial()),
         part_number: known(&mut missing, "part_number", card.part_number()),
         vbios: known(&mut missing, "vbios", card.vbios()),
-        driver_version: known(&mut missing, "driver_version", card.driver_version()),
+        driver_version: known(&mut missing, "driver_version", nvml::driver_version()),
         cuda_version: Some(format!("{}.{}", cuda.driver_cuda.0, cuda.driver_cuda.1)),
         compute_capability: Some(format!("{}.{}", cuda.capability.0, cuda.capability.1)),
         units: cuda.attribute(DeviceAttribute::MultiprocessorCount)?.max(0) as u32,
@@ -34,8 +34,10 @@ pub(super) fn identity(cuda: &CudaDevice) -> Result<record::Device, DeviceError>
         memory: memory(cuda)?,
         ecc: card.ecc(),
         remapped_rows: card.remapped_rows(),
+        power_limits: card.power_limits(),
+        other_processes: known(&mut missing, "other_processes", card.other_processes()),
         pcie: card.pcie(|| Busy::start(cuda).map_err(|error| error.to_string())),
-        virtualization: machine::virtualization(card.virtualization(), Ok(slice(&name).unwrap_or("none").to_owned())),
+        virtualization: machine::virtualization(card.virtualization(), card.mig_enabled(), Ok(slice(&name).unwrap_or("none").to_owned())),
         name,
         missing,
     };
@@ -61,6 +63,12 @@ fn memory(cuda: &CudaDevice) -> Result<Memory, DeviceError> {
         clock_mhz: known(&mut missing, "clock_mhz", cuda.positive(DeviceAttribute::MemoryClockRate).map(|khz| khz as f64 / 1e3)),
         missing,
     })
+}
+
+/// The sensors of the device's card.
+pub(super) fn sensors(cuda: &CudaDevice) -> Result<NvmlSensors, String> {
+    let name = cuda.device.name().map_err(|error| format!("the driver does not tell the device's name: {error}"))?;
+    NvmlSensors::of(Card::at(&pci_address(cuda)), slice(&name).is_some())
 }
 
 fn pci_address(cuda: &CudaDevice) -> Result<String, String> {

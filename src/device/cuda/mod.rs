@@ -18,7 +18,7 @@ use cust::stream::{Stream, StreamFlags};
 
 use self::error::{at_work, unusable};
 use self::modules::Modules;
-use super::{Device, DeviceError, Program};
+use super::{Device, DeviceError, Program, Sensors};
 use crate::pattern::{DeviceKind, Facts, Plan};
 use crate::record;
 
@@ -208,6 +208,10 @@ impl Device for CudaDevice {
     fn identity(&self) -> Result<record::Device, DeviceError> {
         self.activate()?;
         identity::identity(self)
+    }
+
+    fn sensors(&self) -> Result<Box<dyn Sensors>, String> {
+        Ok(Box::new(identity::sensors(self)?))
     }
 
     fn load<'a>(&'a mut self, plan: &'a Plan) -> Result<Box<dyn Program + 'a>, DeviceError> {

@@ -1,6 +1,12 @@
 //! What NVML, the management library, knows of a card. Every field is a value or
 //! a reason: containers, WSL, MIG and consumer cards each lack some.
 
+mod processes;
+mod reasons;
+mod sensors;
+
+pub(super) use sensors::NvmlSensors;
+
 use std::ffi::c_uint;
 use std::sync::OnceLock;
 
@@ -8,7 +14,7 @@ use nvml_wrapper::enum_wrappers::device::{EccCounter, GpuVirtualizationMode, Mem
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
-use crate::record::{Ecc, Missing, Pcie, RemappedRows, known};
+use crate::record::{Ecc, Missing, Pcie, PowerLimits, RemappedRows, known};
 
 /// The library's name for the loader.
 const LIBRARY: &str = if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1" };
@@ -27,6 +33,14 @@ fn nvml() -> Result<&'static Nvml, String> {
     started.as_ref().map_err(Clone::clone)
 }
 
+/// The version of the driver, such as `580.159.03`, by NVML.
+///
+/// # Errors
+/// Why NVML cannot be used here, and what to do.
+pub(super) fn driver_version() -> Result<String, String> {
+    says(nvml()?.sys_driver_version())
+}
+
 fn says<T>(answer: Result<T, NvmlError>) -> Result<T, String> {
     answer.map_err(|error| format!("NVML: {error}"))
 }
@@ -42,10 +56,6 @@ impl Card {
 
     fn ask<T>(&self, question: impl FnOnce(&Device) -> Result<T, NvmlError>) -> Result<T, String> {
         says(question(self.0.as_ref().map_err(Clone::clone)?))
-    }
-
-    pub fn driver_version(&self) -> Result<String, String> {
-        says(nvml()?.sys_driver_version())
     }
 
     /// Device id without the vendor, from the combined 32 bits that NVML gives.
@@ -120,6 +130,30 @@ impl Card {
             width_max: known(&mut missing, "width_max", self.ask(|card| card.max_pcie_link_width())),
             missing,
         }
+    }
+
+    pub fn power_limits(&self) -> PowerLimits {
+        let mut missing = Missing::new();
+        let watts = |question: fn(&Device) -> Result<u32, NvmlError>| self.ask(question).map(|milliwatts| f64::from(milliwatts) / 1e3);
+        PowerLimits {
+            default_w: known(&mut missing, "default_w", watts(|card| card.power_management_limit_default())),
+            requested_w: known(&mut missing, "requested_w", watts(|card| card.power_management_limit())),
+            enforced_w: known(&mut missing, "enforced_w", watts(|card| card.enforced_power_limit())),
+            missing,
+        }
+    }
+
+    /// Whether the card is set to be divided into slices.
+    pub fn mig_enabled(&self) -> Result<bool, String> {
+        self.ask(|card| card.mig_mode()).map(|mode| mode.current != 0)
+    }
+
+    /// Other processes with work on the card, on which this one must have a context.
+    pub fn other_processes(&self) -> Result<u32, String> {
+        let compute = self.ask(|card| card.running_compute_processes())?;
+        // Drawing programs where there are any; cards that cannot draw refuse the question.
+        let drawing = self.ask(|card| card.running_graphics_processes()).unwrap_or_default();
+        processes::others(compute.into_iter().chain(drawing).map(|process| process.pid), std::process::id())
     }
 
     pub fn virtualization(&self) -> Result<String, String> {

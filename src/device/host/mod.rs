@@ -15,9 +15,9 @@ use std::time::Instant;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
 
-use super::{Device, DeviceError, Program, Timing, Variant, Verification, machine};
+use super::{Device, DeviceError, Program, Sensors, Timing, Variant, Verification, machine};
 use crate::pattern::{Arg, Buffer, Content, DeviceKind, Facts, Launch, Plan, Work, data};
-use crate::record::{self, Ecc, Memory, Missing, Pcie, RemappedRows, known, slug};
+use crate::record::{self, Ecc, Memory, Missing, Pcie, PowerLimits, RemappedRows, known, slug};
 use isa::{Isa, Kernel, Simd};
 use memory::{Arena, Region};
 use share::{Findings, Share};
@@ -131,7 +131,12 @@ impl Device for HostDevice {
                 width_max: None,
                 missing: none(&["generation_under_load", "width_under_load", "generation_max", "width_max"], "a host has none"),
             },
-            virtualization: machine::virtualization(Err("a host has none".into()), Err("a host has none".into())),
+            power_limits: PowerLimits::unknown("a host has none"),
+            other_processes: None,
+            virtualization: {
+                let none = || "a host has none".to_owned();
+                machine::virtualization(Err(none()), Err(none()), Err(none()))
+            },
             missing: none(
                 &[
                     "index",
@@ -145,10 +150,15 @@ impl Device for HostDevice {
                     "cuda_version",
                     "compute_capability",
                     "sm_clock_max_mhz",
+                    "other_processes",
                 ],
                 "a host has none",
             ),
         })
+    }
+
+    fn sensors(&self) -> Result<Box<dyn Sensors>, String> {
+        Err("a host's sensors are not read".into())
     }
 
     fn load<'a>(&'a mut self, plan: &'a Plan) -> Result<Box<dyn Program + 'a>, DeviceError> {
