@@ -103,7 +103,7 @@ fn a_second_report_leaves_no_chart_of_the_first() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("report");
     report(&recorded(), &out).code(0);
-    let gpu = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/h200-sxm-141gb/2026-12-01-0c811a3e.json");
+    let gpu = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/h200-sxm-141gb/2026-12-01-f8ea0d3d.json");
     report(&gpu, &out).code(0);
     let names: Vec<String> =
         std::fs::read_dir(out.join("charts")).expect("charts").flatten().map(|e| e.file_name().to_string_lossy().into()).collect();
