@@ -1,6 +1,6 @@
 //! `hbmark list`: what there is to measure, and on what.
 
-use super::output::{emit, note};
+use super::output::{Format, emit, note};
 use super::{Exit, Failure};
 use crate::catalog::{self, Card, MemoryFamily};
 use crate::device::cuda::{self, Summary};
@@ -34,14 +34,6 @@ enum What {
     Cards,
     /// Devices of this machine
     Devices,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Format {
-    /// For people
-    Table,
-    /// For programs
-    Json,
 }
 
 pub fn run(args: &Args) -> Result<Exit, Failure> {

@@ -1,5 +1,6 @@
 //! The command line: arguments, validation, the call, and all that is printed.
 
+mod doctor;
 mod exit;
 mod list;
 mod output;
@@ -39,6 +40,8 @@ struct Cli {
 enum Command {
     /// Measure devices and write a run document with charts
     Run(run::Args),
+    /// Say what is here, what is missing, why, and what to do about it; measures nothing
+    Doctor(doctor::Args),
     /// Show what there is: patterns, cases, cards or devices
     List(list::Args),
     /// Write charts, CSV and Markdown from run documents; needs no device
@@ -60,6 +63,7 @@ pub fn main() -> ExitCode {
 fn command() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
     };

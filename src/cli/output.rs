@@ -3,6 +3,15 @@
 
 use std::io::{ErrorKind, Write};
 
+/// How a command prints what it found.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
 /// Writes `text` to standard output; a reader that has gone away (`| head`) is no failure.
 ///
 /// # Errors

@@ -72,7 +72,7 @@ pub(super) fn memory() -> MainMemory {
 }
 
 /// What lies between this program and the hardware, given what the device knows of its own sharing.
-pub(super) fn virtualization(
+pub fn virtualization(
     vgpu: Result<String, String>,
     mig_enabled: Result<bool, String>,
     mig_profile: Result<String, String>,

@@ -29,9 +29,10 @@ pub struct Reading {
     pub other_processes: Result<u32, String>,
 }
 
+#[cfg(test)]
 impl Reading {
     /// A reading in which nothing is told, for one reason.
-    pub fn untold(reason: &str) -> Self {
+    pub(crate) fn untold(reason: &str) -> Self {
         fn untold<T>(reason: &str) -> Result<T, String> {
             Err(reason.to_owned())
         }

@@ -44,7 +44,9 @@ fn moved(clock: &str, Spread { min, median, max }: Spread) -> Option<String> {
 
 fn throttled(telemetry: &Telemetry) -> Option<String> {
     let reasons = telemetry.throttle_reasons.as_ref()?.iter().filter(|(name, _)| !NO_THROTTLE.contains(&name.as_str()));
-    let told: Vec<String> = reasons.map(|(name, n)| format!("{name} in {n} of {} readings", telemetry.readings)).collect();
+    // Rows that are throttled all the time share one note.
+    let often = |n: u32| if n == telemetry.readings { "all".to_owned() } else { format!("{n} of {}", telemetry.readings) };
+    let told: Vec<String> = reasons.map(|(name, &n)| format!("{name} in {} readings", often(n))).collect();
     (!told.is_empty()).then(|| format!("throttled: the clocks were held back ({})", told.join(", ")))
 }
 
@@ -101,6 +103,8 @@ mod tests {
         let (mark, note) = with(&["GpuIdle", "SwThermalSlowdown"]).unwrap();
         assert!(mark == Mark::Throttled && note.contains("(SwThermalSlowdown in 1 of 2 readings)"), "{note}");
         assert!(with(&["0x10000000000"]).is_some());
+        let (_, note) = only(marked(0.0, |_, r| r.throttle_reasons = Ok(vec!["SwPowerCap".into()]))).unwrap();
+        assert!(note.contains("(SwPowerCap in all readings)"), "{note}");
     }
 
     #[test]

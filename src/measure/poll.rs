@@ -12,7 +12,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a reading that is under way when sampling ends is waited for. Readings take a few
 /// milliseconds; one that takes this long hangs, and is left to itself.
-const GRACE: Duration = Duration::from_millis(250);
+const GRACE: Duration = Duration::from_secs(1);
 
 /// A reading and its time.
 #[derive(Debug, Clone, PartialEq)]

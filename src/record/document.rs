@@ -182,7 +182,7 @@ impl Peaks {
     }
 
     /// The theoretical peaks by attributes and by data sheet, when they differ by more than
-    /// [`PEAKS_APART`]: one of them is wrong, or means another card.
+    /// 3 %: one of them is wrong, or means another card.
     pub fn memory_disagreement_gbps(&self) -> Option<(f64, f64)> {
         let (attributes, datasheet) = (self.memory_theoretical_gbps()?, self.memory_datasheet_gbps()?);
         ((attributes / datasheet - 1.0).abs() > PEAKS_APART).then_some((attributes, datasheet))

@@ -94,3 +94,32 @@ pub struct Telemetry {
     /// Why fields above are null.
     pub missing: Missing,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Mark, Run};
+    use super::*;
+    use crate::chart::testing::h200;
+
+    #[test]
+    fn a_document_from_before_telemetry_and_marks_still_loads() {
+        let mut json = serde_json::to_value(h200()).unwrap();
+        for field in ["power_limits", "other_processes"] {
+            json["device"].as_object_mut().unwrap().remove(field);
+        }
+        json["device"]["virtualization"].as_object_mut().unwrap().remove("mig_enabled");
+        for row in json["measurements"].as_array_mut().unwrap() {
+            row.as_object_mut().unwrap().remove("marks");
+        }
+        let run: Run = serde_json::from_value(json).unwrap();
+        assert!(run.measurements.iter().all(|row| row.marks.is_empty() && row.telemetry.is_none()));
+        assert!(run.device.power_limits.missing["enforced_w"].contains("did not read"));
+    }
+
+    #[test]
+    fn words_of_a_newer_program_are_unknown_and_no_reason_to_refuse_a_document() {
+        assert_eq!(serde_json::from_str::<PowerSource>("\"psychic\"").unwrap(), PowerSource::Unknown);
+        assert_eq!(serde_json::from_str::<EnergySource>("\"psychic\"").unwrap(), EnergySource::Unknown);
+        assert_eq!(serde_json::from_str::<Vec<Mark>>("[\"haunted\", \"shared\"]").unwrap(), [Mark::Unknown, Mark::Shared]);
+    }
+}

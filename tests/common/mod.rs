@@ -18,19 +18,31 @@ pub fn hbmark() -> Command {
 pub fn hbmark_on_fake(settings: &[(&str, &str)]) -> Command {
     static DRIVER: OnceLock<PathBuf> = OnceLock::new();
     let mut command = hbmark();
-    command.env(DRIVER_VARIABLE, DRIVER.get_or_init(build_fake_driver)).envs(settings.iter().copied());
+    command.env(DRIVER_VARIABLE, DRIVER.get_or_init(|| build_fake("driver", "fake-driver"))).envs(settings.iter().copied());
     command
 }
 
-fn build_fake_driver() -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake/driver.rs");
+/// The program with a fake driver and a fake NVML; `tests/fake/nvml.rs` has the settings of the latter.
+pub fn hbmark_on_fake_card(settings: &[(&str, &str)]) -> Command {
+    static NVML: OnceLock<PathBuf> = OnceLock::new();
+    let nvml = NVML.get_or_init(|| build_fake("nvml", "fake-nvml/libnvidia-ml.so.1"));
+    let mut command = hbmark_on_fake(settings);
+    // Where the loader looks first.
+    command.env("LD_LIBRARY_PATH", nvml.parent().expect("a folder of its own"));
+    command
+}
+
+/// Builds `tests/fake/<name>.rs` as a library with this name, relative to the folder of the build.
+fn build_fake(name: &str, library: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fake/{name}.rs"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let library = folder.join("fake-driver");
+    let library = folder.join(library);
+    std::fs::create_dir_all(library.parent().expect("a folder")).expect("a folder in that of the build");
     // Test programs may run side by side: each builds its own and puts it in place whole.
-    let built = folder.join(format!("fake-driver-{}", std::process::id()));
+    let built = folder.join(format!("fake-{name}-{}", std::process::id()));
     let rustc = std::env::var_os("RUSTC").unwrap_or("rustc".into());
     let status = std::process::Command::new(rustc)
-        .args(["--edition", "2024", "--crate-type", "cdylib", "-C", "panic=abort", "-o"])
+        .args(["--edition", "2024", "--crate-name", "fake", "--crate-type", "cdylib", "-C", "panic=abort", "-o"])
         .args([&built, &source])
         .status()
         .expect("the compiler that built this test");

@@ -66,6 +66,18 @@ pub fn state() -> DriverState {
     driver().state.clone()
 }
 
+/// The driver library that is loaded: its file where the system tells it.
+///
+/// # Errors
+/// When none is; the text says what was looked for, or why it was refused.
+pub fn library() -> Result<String, String> {
+    match state() {
+        DriverState::Loaded { path } => Ok(path),
+        DriverState::Missing { searched } => Err(format!("not found; looked for {}", searched.join(", "))),
+        DriverState::Unloadable { path, reason } => Err(format!("{path} cannot be loaded: {reason}")),
+    }
+}
+
 /// Takes the number of this thread's last driver result that `cust` could not tell.
 ///
 /// After a `CudaError::UnknownError` from `cust`, or a `CUDA_ERROR_UNKNOWN`

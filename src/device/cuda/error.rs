@@ -89,10 +89,17 @@ fn cure(code: u32) -> Option<&'static str> {
     })
 }
 
+/// That a variable decides which devices CUDA shows, where it is set.
+fn hidden_devices() -> Option<String> {
+    let names = std::env::var_os("CUDA_VISIBLE_DEVICES")?;
+    Some(format!("; CUDA_VISIBLE_DEVICES is set to '{}' and hides every device that it does not name: unset it", names.display()))
+}
+
 /// `what` failed with this code, in one paragraph.
 fn describe(what: &str, code: u32) -> String {
+    let hidden = matches!(code, 100 | 101).then(hidden_devices).flatten().unwrap_or_default();
     let cure = cure(code).map(|cure| format!("; {cure}")).unwrap_or_default();
-    format!("{what} failed: {} ({code}, {}){cure}", driver::code_text(code), driver::code_name(code))
+    format!("{what} failed: {} ({code}, {}){hidden}{cure}", driver::code_text(code), driver::code_name(code))
 }
 
 /// An error that means that CUDA cannot be used here at all.

@@ -18,6 +18,8 @@ use cust::stream::{Stream, StreamFlags};
 
 use self::error::{at_work, unusable};
 use self::modules::Modules;
+pub use self::modules::{Kernels, kernels};
+pub use self::nvml::driver_version;
 use super::{Device, DeviceError, Program, Sensors};
 use crate::pattern::{DeviceKind, Facts, Plan};
 use crate::record;
@@ -32,6 +34,21 @@ pub enum Presence {
         /// How many devices it shows.
         devices: u32,
     },
+}
+
+/// The CUDA version that the driver implements, such as `13.0`.
+///
+/// # Errors
+/// When there is no driver that tells.
+pub fn cuda_version() -> Result<String, String> {
+    let (major, minor) = driver_cuda()?;
+    Ok(format!("{major}.{minor}"))
+}
+
+fn driver_cuda() -> Result<(i32, i32), String> {
+    driver::library()?;
+    let version = CudaApiVersion::get().map_err(unusable("asking the driver's version")).map_err(|error| error.to_string())?;
+    Ok((version.major(), version.minor()))
 }
 
 /// Starts the driver and counts its devices.
@@ -154,6 +171,15 @@ impl CudaDevice {
         let context = Context::new(device).map_err(unusable(&format!("creating a context on CUDA device {index}")))?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(unusable("creating a stream"))?;
         Ok(Self { index, device, modules: Modules::default(), arena: None, stream, driver_cuda, capability, context })
+    }
+
+    /// Has the driver compile every kernel that ships with the program.
+    ///
+    /// # Errors
+    /// When it cannot, which measuring would show case by case.
+    pub fn compile_kernels(&mut self) -> Result<(), DeviceError> {
+        self.activate()?;
+        modules::SHIPPED.iter().try_for_each(|shipped| self.modules.ensure(shipped.name))
     }
 
     /// Makes this device the one that the thread's next calls mean.

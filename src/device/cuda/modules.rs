@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cust::module::Module;
+use serde::Serialize;
 
 use super::error::at_work;
 use crate::device::DeviceError;
@@ -32,7 +33,7 @@ pub(super) const SHIPPED: &[Shipped] = shipped!["content", "clock", "stream", "c
 const PTX_SUPPORT: [(&str, (i32, i32), &str); 1] = [("8.0", (12, 0), "525")];
 
 /// The `.version` that a PTX text states.
-fn ptx_version(ptx: &str) -> Option<&str> {
+fn ptx_version(ptx: &'static str) -> Option<&'static str> {
     ptx.lines().find_map(|line| line.strip_prefix(".version ")).map(str::trim)
 }
 
@@ -51,6 +52,41 @@ fn check_version(shipped: &Shipped, driver_cuda: (i32, i32)) -> Result<(), Devic
             shipped.name
         ))),
     }
+}
+
+/// What one file of kernels needs of the driver.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Kernels {
+    /// The source's name without its ending.
+    pub name: &'static str,
+    /// The virtual architecture that it is for; later ones run it too.
+    pub target: &'static str,
+    /// The version of its PTX.
+    pub ptx_version: &'static str,
+    /// The first CUDA version that knows this PTX.
+    pub needs_cuda: String,
+    /// The first driver that implements it.
+    pub needs_driver: &'static str,
+    /// Whether the driver here does; none where there is none that tells.
+    pub supported: Option<bool>,
+}
+
+/// Every file of kernels that ships with the program, against the driver of this machine.
+pub fn kernels() -> Vec<Kernels> {
+    let driver_cuda = super::driver_cuda().ok();
+    let needs = |shipped: &Shipped| {
+        let ptx_version = ptx_version(shipped.ptx)?;
+        let (_, cuda, needs_driver) = PTX_SUPPORT.into_iter().find(|(version, ..)| *version == ptx_version)?;
+        Some(Kernels {
+            name: shipped.name,
+            target: shipped.target,
+            ptx_version,
+            needs_cuda: format!("{}.{}", cuda.0, cuda.1),
+            needs_driver,
+            supported: driver_cuda.map(|here| here >= cuda),
+        })
+    };
+    SHIPPED.iter().filter_map(needs).collect()
 }
 
 /// Refuses a card or a driver that is too old for the shipped kernels.
@@ -105,6 +141,7 @@ mod tests {
         for shipped in SHIPPED {
             check_version(shipped, (13, 0)).unwrap_or_else(|e| panic!("{e}"));
         }
+        assert_eq!(kernels().len(), SHIPPED.len());
     }
 
     #[test]

@@ -16,6 +16,9 @@ use nvml_wrapper::{Device, Nvml};
 
 use crate::record::{Ecc, Missing, Pcie, PowerLimits, RemappedRows, known};
 
+/// Why a function that the library lacks gives nothing.
+const CANNOT_TELL: &str = "NVML: this driver cannot tell";
+
 /// The library's name for the loader.
 const LIBRARY: &str = if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1" };
 
@@ -37,12 +40,15 @@ fn nvml() -> Result<&'static Nvml, String> {
 ///
 /// # Errors
 /// Why NVML cannot be used here, and what to do.
-pub(super) fn driver_version() -> Result<String, String> {
+pub fn driver_version() -> Result<String, String> {
     says(nvml()?.sys_driver_version())
 }
 
 fn says<T>(answer: Result<T, NvmlError>) -> Result<T, String> {
-    answer.map_err(|error| format!("NVML: {error}"))
+    answer.map_err(|error| match error {
+        NvmlError::FailedToLoadSymbol(_) => CANNOT_TELL.to_owned(),
+        other => format!("NVML: {other}"),
+    })
 }
 
 /// One card, found by its bus address; or why it is not known here.
@@ -102,7 +108,7 @@ impl Card {
     /// Corrected, uncorrected, pending, failed: a call that the wrapper has no safe form of.
     fn remapped(&self) -> Result<[c_uint; 4], String> {
         let card = self.0.as_ref().map_err(Clone::clone)?;
-        let get = nvml()?.lib().nvmlDeviceGetRemappedRows.as_ref().map_err(|_| "NVML: this driver cannot tell".to_owned())?;
+        let get = nvml()?.lib().nvmlDeviceGetRemappedRows.as_ref().map_err(|_| CANNOT_TELL.to_owned())?;
         let mut rows = [0; 4];
         let [corrected, uncorrected, pending, failed] = &mut rows;
         // SAFETY: the handle belongs to the NVML that stays started, and the four

@@ -1,0 +1,99 @@
+//! What is read of a card while its cases run: on a fake driver and a fake NVML.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::path::Path;
+
+use common::{hbmark_on_fake, hbmark_on_fake_card, text};
+use hbmark::record::{self, EnergySource, Mark, PowerSource, Run, Spread};
+
+const CASES: [&str; 2] = ["stream/write/f32", "copy_engine/d2d"];
+
+/// A run on the fake card, which must succeed: its document, and the table that it prints.
+fn run(settings: &[(&str, &str)], out: &Path) -> (Run, String) {
+    let output = hbmark_on_fake_card(settings).arg("run").args(CASES).arg("-o").arg(out).output().expect("the program starts");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    (record::load(out).unwrap_or_else(|error| panic!("{error}")), text(&output.stdout))
+}
+
+#[test]
+fn each_row_has_what_the_sensors_told_during_its_samples() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (run, _) = run(&[], &folder.path().join("out"));
+    for row in &run.measurements {
+        let told = row.telemetry.as_ref().expect("telemetry");
+        let steady = |mhz| Some(Spread { min: mhz, median: mhz, max: mhz });
+        assert!(told.readings > 0);
+        assert_eq!((told.sm_clock_mhz, told.memory_clock_mhz), (steady(1980.0), steady(3201.0)));
+        assert_eq!((told.temperature_gpu_max_c, told.temperature_memory_max_c), (Some(41.0), Some(52.0)));
+        assert_eq!((told.power_mean_w, told.power_source), (Some(600.0), Some(PowerSource::Instant)));
+        assert_eq!((told.performance_states.as_deref(), told.other_processes), (Some(&[0][..]), Some(0)));
+        assert_eq!((told.pcie_generation, told.pcie_width), (Some(5), Some(16)));
+        // This card has no energy counter: power, and the 3 ms of a launch by the fake driver's clock.
+        assert_eq!(told.energy_source, Some(EnergySource::Power));
+        assert!(told.missing["energy_uncertainty_fraction"].contains("not available"), "{:?}", told.missing);
+        let gb = row.bytes.expect("bytes").requested() as f64 / 1e9;
+        assert!((told.joules_per_gb.expect("a figure") / (600.0 * 3e-3 / gb) - 1.0).abs() < 1e-9);
+        assert!(row.marks.is_empty(), "{:?}", row.notes);
+    }
+    assert_eq!(run.device.ecc.enabled, Some(true));
+    assert_eq!(run.device.virtualization.mig_enabled, Some(false));
+    let limits = &run.device.power_limits;
+    assert_eq!((limits.default_w, limits.requested_w, limits.enforced_w), (Some(700.0), Some(650.0), Some(650.0)));
+    // An older driver's lack is a reason and no fault.
+    assert!(run.device.serial.is_none() && run.device.missing.contains_key("serial"));
+}
+
+#[test]
+fn throttling_and_neighbours_mark_the_rows_in_document_and_table_and_leave_the_exit_code() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // Idle and a power cap; this process and another.
+    let (run, shows) = run(&[("FAKE_NVML_REASONS", "5"), ("FAKE_NVML_PIDS", "self,1")], &folder.path().join("out"));
+    for row in &run.measurements {
+        assert_eq!(row.marks, [Mark::Throttled, Mark::Shared]);
+        assert!(row.notes.iter().any(|note| note.contains("SwPowerCap in all readings") && !note.contains("GpuIdle")), "{:?}", row.notes);
+    }
+    assert!(shows.contains("ok, throttled, shared [1][2]") && shows.contains("1 other process was on the card"), "{shows}");
+    assert_eq!(run.device.other_processes, Some(1));
+}
+
+#[test]
+fn a_list_of_processes_that_hides_this_program_tells_nothing_and_marks_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (run, _) = run(&[("FAKE_NVML_PIDS", "none")], &folder.path().join("out"));
+    let told = run.measurements[0].telemetry.as_ref().expect("telemetry");
+    assert!(told.other_processes.is_none() && told.missing["other_processes"].contains("cannot tell"));
+    assert!(run.measurements[0].marks.is_empty());
+}
+
+#[test]
+fn a_slice_has_no_power_of_its_own_and_no_peak_of_the_whole_card() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (run, _) = run(&[("FAKE_NAME", "NVIDIA H200 MIG 1g.18gb")], &folder.path().join("out"));
+    let told = run.measurements[0].telemetry.as_ref().expect("telemetry");
+    assert!(told.power_mean_w.is_none() && told.missing["joules_per_gb"].contains("slice"), "{:?}", told.missing);
+    assert!(told.sm_clock_mhz.is_some());
+    assert!(run.peaks.memory_theoretical_gbps().is_none() && run.peaks.missing["memory_gbps"].contains("slice"));
+}
+
+#[test]
+fn sensors_that_hang_cost_the_telemetry_and_not_the_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (run, _) = run(&[("FAKE_NVML_HANGS", "1")], &folder.path().join("out"));
+    assert!(run.complete);
+    for row in &run.measurements {
+        assert!(row.telemetry.is_none() && row.missing["telemetry"].contains("did not answer"), "{:?}", row.missing);
+    }
+}
+
+#[test]
+fn without_the_library_the_row_says_which_capability_a_container_lacks() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    // On a machine that has NVML, it does not know the fake card.
+    hbmark_on_fake(&[]).arg("run").args(CASES).arg("-o").arg(&out).assert().code(0);
+    let run = record::load(&out).unwrap_or_else(|error| panic!("{error}"));
+    let reason = &run.measurements[0].missing["telemetry"];
+    assert!(reason.contains("'utility'") || reason.contains("NVML"), "{reason}");
+}
