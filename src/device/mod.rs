@@ -96,8 +96,8 @@ pub trait Device {
     /// Its sensors, for the time of one case.
     ///
     /// # Errors
-    /// The reason, where it has none that can be read here.
-    fn sensors(&self) -> Result<Box<dyn Sensors>, String>;
+    /// The reason, where it has none that can be read here, or those of an earlier case hang.
+    fn sensors(&mut self) -> Result<Box<dyn Sensors>, String>;
 
     /// Makes a plan ready: allocates and fills its buffers, loads its kernels.
     ///

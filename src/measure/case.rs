@@ -66,8 +66,9 @@ fn observe(case: &Case, device: &mut dyn Device, budget: &Budget, go_on: &dyn Fn
     let mut program = device.load(&case.plan)?;
     let Some(execution_ns) = warm_up(program.as_mut(), budget, go_on)? else { return Ok(None) };
     let poller = sensors.and_then(Poller::start);
-    let Some(samples) = sample(program.as_mut(), execution_ns, budget, &stop_rules(budget), go_on)? else { return Ok(None) };
+    let samples = sample(program.as_mut(), execution_ns, budget, &stop_rules(budget), go_on);
     let readings = poller.and_then(Poller::end);
+    let Some(samples) = samples? else { return Ok(None) };
     let verification = program.verify()?;
     Ok(Some(Observed { variant: program.variant(), samples, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
 }

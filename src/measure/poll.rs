@@ -49,6 +49,9 @@ impl Poller {
                     break;
                 }
             }
+            // The end of the sender says that the sensors are free again.
+            drop(sensors);
+            drop(sender);
         };
         let thread = thread::Builder::new().name("sensors".into()).spawn(poll);
         thread.map_err(|error| format!("no thread could be started to read the sensors: {error}"))?;

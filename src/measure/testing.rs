@@ -19,7 +19,7 @@ impl Device for Steady {
     fn identity(&self) -> Result<record::Device, DeviceError> {
         Err(DeviceError::Unsupported("nobody".into()))
     }
-    fn sensors(&self) -> Result<Box<dyn Sensors>, String> {
+    fn sensors(&mut self) -> Result<Box<dyn Sensors>, String> {
         Err("no sensors".into())
     }
     fn load<'a>(&'a mut self, _plan: &'a Plan) -> Result<Box<dyn Program + 'a>, DeviceError> {
@@ -55,7 +55,7 @@ impl Device for Faulty {
     fn identity(&self) -> Result<record::Device, DeviceError> {
         self.steady.identity()
     }
-    fn sensors(&self) -> Result<Box<dyn Sensors>, String> {
+    fn sensors(&mut self) -> Result<Box<dyn Sensors>, String> {
         self.steady.sensors()
     }
     fn load<'a>(&'a mut self, plan: &'a Plan) -> Result<Box<dyn Program + 'a>, DeviceError> {
@@ -74,7 +74,7 @@ impl Device for Sensing {
     fn identity(&self) -> Result<record::Device, DeviceError> {
         self.0.identity()
     }
-    fn sensors(&self) -> Result<Box<dyn Sensors>, String> {
+    fn sensors(&mut self) -> Result<Box<dyn Sensors>, String> {
         struct Told;
         impl Sensors for Told {
             fn read(&mut self) -> Reading {

@@ -140,7 +140,7 @@ impl Examined {
         let problem = compiled.err().map(|error| error.to_string()).or_else(|| device.as_ref().err().cloned());
         let usable = problem.is_none();
         problems.extend(problem.map(|problem| format!("device {index}: {problem}")));
-        let sensors = opened.as_ref().map_err(DeviceError::to_string).and_then(Device::sensors);
+        let sensors = opened.as_mut().map_err(|error| error.to_string()).and_then(Device::sensors);
         Self {
             index,
             usable,

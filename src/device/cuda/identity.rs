@@ -1,5 +1,7 @@
 //! Who a CUDA device is, from the driver and from NVML.
 
+use std::sync::Arc;
+
 use cust::device::{Device as CustDevice, DeviceAttribute};
 use cust::memory::{DeviceBuffer, mem_get_info};
 
@@ -65,10 +67,10 @@ fn memory(cuda: &CudaDevice) -> Result<Memory, DeviceError> {
     })
 }
 
-/// The sensors of the device's card.
-pub(super) fn sensors(cuda: &CudaDevice) -> Result<NvmlSensors, String> {
+/// The sensors of the device's card; `lent` lives as long as they do.
+pub(super) fn sensors(cuda: &CudaDevice, lent: Arc<()>) -> Result<NvmlSensors, String> {
     let name = cuda.device.name().map_err(|error| format!("the driver does not tell the device's name: {error}"))?;
-    NvmlSensors::of(Card::at(&pci_address(cuda)), slice(&name).is_some())
+    NvmlSensors::of(Card::at(&pci_address(cuda)), slice(&name).is_some(), lent)
 }
 
 fn pci_address(cuda: &CudaDevice) -> Result<String, String> {

@@ -8,7 +8,7 @@ mod modules;
 mod nvml;
 mod program;
 
-use std::sync::Once;
+use std::sync::{Arc, Once, Weak};
 
 use cust::CudaApiVersion;
 use cust::context::{Context, CurrentContext};
@@ -128,6 +128,8 @@ pub struct CudaDevice {
     stream: Stream,
     driver_cuda: (i32, i32),
     capability: (i32, i32),
+    /// Alive as long as somebody has the sensors.
+    lent: Weak<()>,
     context: Context,
 }
 
@@ -170,7 +172,7 @@ impl CudaDevice {
         modules::check_support(driver_cuda, capability)?;
         let context = Context::new(device).map_err(unusable(&format!("creating a context on CUDA device {index}")))?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(unusable("creating a stream"))?;
-        Ok(Self { index, device, modules: Modules::default(), arena: None, stream, driver_cuda, capability, context })
+        Ok(Self { index, device, modules: Modules::default(), arena: None, stream, driver_cuda, capability, lent: Weak::new(), context })
     }
 
     /// Has the driver compile every kernel that ships with the program.
@@ -236,8 +238,14 @@ impl Device for CudaDevice {
         identity::identity(self)
     }
 
-    fn sensors(&self) -> Result<Box<dyn Sensors>, String> {
-        Ok(Box::new(identity::sensors(self)?))
+    fn sensors(&mut self) -> Result<Box<dyn Sensors>, String> {
+        // Whoever still has them waits for NVML, and so might this thread if it asked.
+        if self.lent.strong_count() > 0 {
+            return Err("the sensors have not answered since an earlier case".into());
+        }
+        let lent = Arc::new(());
+        self.lent = Arc::downgrade(&lent);
+        Ok(Box::new(identity::sensors(self, lent)?))
     }
 
     fn load<'a>(&'a mut self, plan: &'a Plan) -> Result<Box<dyn Program + 'a>, DeviceError> {

@@ -157,7 +157,7 @@ impl Device for HostDevice {
         })
     }
 
-    fn sensors(&self) -> Result<Box<dyn Sensors>, String> {
+    fn sensors(&mut self) -> Result<Box<dyn Sensors>, String> {
         Err("a host's sensors are not read".into())
     }
 

@@ -1,5 +1,7 @@
 //! A card's sensors through NVML.
 
+use std::sync::Arc;
+
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::enums::device::SampleValue;
 use nvml_wrapper::error::{Bits, NvmlError};
@@ -20,6 +22,7 @@ pub(crate) struct NvmlSensors {
     slice: bool,
     readings: u32,
     slow: Option<Slow>,
+    _lent: Arc<()>,
 }
 
 /// What is asked seldom.
@@ -41,13 +44,13 @@ impl Slow {
 }
 
 impl NvmlSensors {
-    /// The sensors of a card; of a `slice`, those that mean the slice too.
+    /// The sensors of a card; of a `slice`, those that mean the slice too. `lent` lives as long as they do.
     ///
     /// # Errors
     /// When NVML does not know the card.
-    pub fn of(card: Card, slice: bool) -> Result<Self, String> {
+    pub fn of(card: Card, slice: bool, lent: Arc<()>) -> Result<Self, String> {
         card.0.as_ref().map_err(Clone::clone)?;
-        Ok(Self { card, slice, readings: 0, slow: None })
+        Ok(Self { card, slice, readings: 0, slow: None, _lent: lent })
     }
 
     /// A sensor of the whole card, whose value says nothing of a slice.
