@@ -258,9 +258,9 @@ KERNELS(4)
 KERNELS(1)
 
 // One output a thread in f64, from the sequences that filled the inputs; `groups` is 1 or
-// the number of channels. The tolerance is that of src/pattern/conv3d.rs.
+// the number of channels. `tolerance` is of the sum of the products' magnitudes.
 extern "C" __global__ void check_conv3d_f32(const float *out, u64 batch, u64 channels_in, u64 channels_out, u64 depth, u64 height, u64 width, u64 groups,
-                                            u32 seed_input, u32 seed_weights, float tolerance, Status *status) {
+                                            u32 seed_input, u32 seed_weights, u32 data, float tolerance, Status *status) {
     const u64 outputs = batch * channels_out * depth * height * width;
     const u64 summed = channels_in / groups;
     u64 compared = 0;
@@ -279,8 +279,8 @@ extern "C" __global__ void check_conv3d_f32(const float *out, u64 batch, u64 cha
             for (u32 tap = 0; tap < 27; tap++) {
                 const u64 iz = z + tap / 9 - 1, iy = y + tap / 3 % 3 - 1, ix = x + tap % 3 - 1;
                 if (iz < depth && iy < height && ix < width) {
-                    const double value = random_f32(seed_input, (((first + c) * depth + iz) * height + iy) * width + ix);
-                    const double product = value * random_f32(seed_weights, (channel * summed + c) * 27 + tap);
+                    const double value = data_f32(data, seed_input, (((first + c) * depth + iz) * height + iy) * width + ix);
+                    const double product = value * data_f32(data, seed_weights, (channel * summed + c) * 27 + tap);
                     sum += product;
                     magnitude += fabs(product);
                 }

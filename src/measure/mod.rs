@@ -7,8 +7,10 @@ pub mod statistics;
 #[cfg(test)]
 mod testing;
 mod verdict;
+mod verification;
 
-pub use case::{Interrupted, Measured, measure};
+pub use case::{Interrupted, Measured, Settings, measure};
 pub use sampling::{Budget, Count, Noise, Samples, StopRule, TimeLimit, sample, stop_rules};
 pub use session::{Event, Plans, SessionError, run};
 pub use verdict::verdict;
+pub use verification::verify;

@@ -85,7 +85,7 @@ impl Pattern for Compute {
             notes: Vec::new(),
             plan: Plan {
                 compared: chains,
-                buffers: vec![Buffer::output(bytes), Buffer::random_f32(bytes, SEED)],
+                buffers: vec![Buffer::output(bytes), Buffer::numbers(bytes, SEED)],
                 work: Work::Kernel(launch("compute_fma_f32", args(None), body)),
                 check: launch("check_compute_fma_f32", args(Some(Arg::Status)), None),
             },

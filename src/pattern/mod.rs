@@ -20,6 +20,7 @@ pub(crate) mod stride;
 
 pub use case::{Bytes, Case, Level, Parameters};
 pub use conv3d::{Convolution, Shape as ConvolutionShape};
+pub use data::Data;
 pub use facts::{DeviceKind, Facts};
 pub use id::CaseId;
 pub use pipe::Pipe;

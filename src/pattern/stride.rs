@@ -183,9 +183,9 @@ fn plan(copies: bool, array: u64, walk: Walk, facts: &Facts) -> Option<Plan> {
     };
     Some(Plan {
         compared,
-        buffers: vec![output, Buffer::random_words(array, SEED)],
+        buffers: vec![output, Buffer::words(array, SEED)],
         work: Work::Kernel(launch(work, grid, vec![Arg::Buffer(0), Arg::Buffer(1)], vec![], body)),
-        check: launch(check, check_grid, vec![Arg::Buffer(0)], vec![Arg::U32(SEED), Arg::Status], None),
+        check: launch(check, check_grid, vec![Arg::Buffer(0)], vec![Arg::U32(SEED), Arg::Data, Arg::Status], None),
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Device, Measurement, Missing};
-use crate::pattern::{DeviceKind, Profile};
+use crate::pattern::{Data, DeviceKind, Profile};
 
 /// All measurements of one device, with its environment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct Run {
     pub complete: bool,
     /// How much was to be measured.
     pub profile: Profile,
+    /// What the inputs hold while they are timed; random before schema 1.2.0.
+    #[serde(default)]
+    pub data: Data,
     /// The machine.
     pub host: Host,
     /// What the user wanted noted.
