@@ -6,6 +6,7 @@ mod output;
 mod progress;
 mod report;
 mod run;
+mod selftest;
 
 use std::process::ExitCode;
 
@@ -43,6 +44,8 @@ enum Command {
     List(list::Args),
     /// Write charts, CSV and Markdown from run documents; needs no device
     Report(report::Args),
+    /// Prove that results are right, and that wrong ones are seen
+    Selftest(selftest::Args),
 }
 
 /// Reads the command line and does what it says.
@@ -62,6 +65,7 @@ fn command() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Selftest(args) => selftest::run(&args),
     };
     let exit = result.unwrap_or_else(|failure| {
         note(&format!("error: {failure}"));

@@ -1,6 +1,7 @@
 //! HOW it is measured: sampling and stop rules, statistics, verification, verdicts.
 
 mod case;
+mod fault;
 mod sampling;
 mod session;
 pub mod statistics;
@@ -10,6 +11,7 @@ mod verdict;
 mod verification;
 
 pub use case::{Interrupted, Measured, Settings, measure};
+pub use fault::{Fault, Outcome, with_fault};
 pub use sampling::{Budget, Count, Noise, Samples, StopRule, TimeLimit, sample, stop_rules};
 pub use session::{Event, Plans, SessionError, run};
 pub use verdict::verdict;

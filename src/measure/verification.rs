@@ -10,9 +10,19 @@ use crate::pattern::{Data, Plan};
 /// # Errors
 /// When the device fails; wrong results are no error here but a finding.
 pub fn verify(program: &mut dyn Program, plan: &Plan, data: Data) -> Result<Verification, DeviceError> {
+    verify_with(program, plan, data, &mut |_, _| Ok(()))
+}
+
+/// What is done to a program before and after each execution; the flag says whether it is done.
+pub(super) type Between<'a> = &'a mut dyn FnMut(&mut dyn Program, bool) -> Result<(), DeviceError>;
+
+/// As [`verify`], with `between` called around each execution.
+pub(super) fn verify_with(program: &mut dyn Program, plan: &Plan, data: Data, between: Between) -> Result<Verification, DeviceError> {
     let mut once = |data| {
         program.prepare(data)?;
+        between(program, false)?;
         program.execute(1)?;
+        between(program, true)?;
         program.check()
     };
     let timed = once(data)?;

@@ -52,6 +52,10 @@ impl Pattern for Compute {
         vec!["compute/fma/f32".into()]
     }
 
+    fn trials(&self) -> &'static [&'static str] {
+        &["compute/fma/f32"]
+    }
+
     fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
         if id.name() != "compute/fma/f32" {
             return Err(PlanError::Unknown(format!("'{id}' is not compute/fma/f32")));

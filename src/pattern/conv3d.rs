@@ -119,6 +119,15 @@ impl Pattern for Conv3d {
         cases.iter().map(|rest| format!("conv3d/{rest}")).collect()
     }
 
+    fn trials(&self) -> &'static [&'static str] {
+        &[
+            "conv3d/direct/f32/3x9@7x9x36",
+            "conv3d/direct/f32/9x3@7x9x35",
+            "conv3d/depthwise/f32/3x3@35x9x36",
+            "conv3d/depthwise/f32/3x3@35x9x35",
+        ]
+    }
+
     fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
         let shape = shape(id, facts.kind)?;
         let [depth, height, width] = shape.extent;

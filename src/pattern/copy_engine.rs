@@ -28,6 +28,10 @@ impl Pattern for CopyEngine {
         }
     }
 
+    fn trials(&self) -> &'static [&'static str] {
+        &["copy_engine/d2d@1000004"]
+    }
+
     fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
         if id.name() != "copy_engine/d2d" {
             return Err(PlanError::Unknown(format!("'{id}' is not copy_engine/d2d")));

@@ -79,6 +79,10 @@ pub trait Pattern: Sync {
     /// The ids, without sizes, that `profile` measures on a device of this kind.
     fn ids(&self, profile: Profile, kind: DeviceKind) -> Vec<String>;
 
+    /// Small cases of awkward sizes that together run every kernel of the pattern: with
+    /// them a device shows in a moment that it computes and checks right.
+    fn trials(&self) -> &'static [&'static str];
+
     /// Fixes every parameter of one case on a device with these `facts`.
     ///
     /// # Errors

@@ -129,6 +129,10 @@ impl Pattern for Stream {
         Operation::ALL.iter().map(|o| format!("stream/{}/f32", o.name())).collect()
     }
 
+    fn trials(&self) -> &'static [&'static str] {
+        &["stream/read/f32@1000004", "stream/write/f32@1000004", "stream/copy/f32@1000004", "stream/triad/f32@1000004"]
+    }
+
     fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
         let unknown = || PlanError::Unknown(format!("'{id}' is not stream/<read|write|copy|triad>/f32"));
         let [operation, "f32"] = id.parts()[..] else { return Err(unknown()) };

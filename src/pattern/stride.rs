@@ -73,6 +73,10 @@ impl Pattern for Stride {
         ["read", "copy"].iter().flat_map(|operation| strides.iter().map(move |s| format!("stride/{operation}/{s}"))).collect()
     }
 
+    fn trials(&self) -> &'static [&'static str] {
+        &["stride/read/8@640000", "stride/read/64@640000", "stride/copy/8@640000", "stride/copy/64@640000"]
+    }
+
     fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
         let unknown = || PlanError::Unknown(format!("'{id}' is not stride/<read|copy>/<stride bytes>"));
         let [operation @ ("read" | "copy"), stride] = id.parts()[..] else { return Err(unknown()) };
