@@ -7,7 +7,7 @@
 // A warp computes a tile of one plane, 8 threads wide and 4 high; a thread a patch of
 // VECTOR columns and ROWS rows, so that each input it loads serves up to 3 x 3 outputs
 // from a register. Inputs come through L1, where neighbours find each other's halo.
-// src/pattern/conv3d.rs derives grids and loads from the numbers below.
+// src/pattern/conv3d/tiling.rs derives grids and loads from the numbers below.
 #include "common.cuh"
 
 const u32 LANES_WIDE = 8;
@@ -195,7 +195,7 @@ template <u32 VECTOR> __device__ __forceinline__ void depthwise(float *__restric
     float w[27];
 #pragma unroll
     for (u32 tap = 0; tap < 27; tap++) {
-        w[tap] = __ldg(weights + channel % shape.channels_out * 27 + tap);
+        w[tap] = __ldg(weights + (u64)(channel % shape.channels_out) * 27 + tap);
     }
     float sums[3][ROWS][VECTOR] = {};
     const float *input = in + channel * volume + ((s64)begin - 1) * plane;

@@ -33,7 +33,7 @@ const BLOCK: u32 = 256;
 
 /// Blocks that a grid-stride kernel launches for each multiprocessor: many times what
 /// fits, so that the last to end leaves little idle. Of the peak of an H200 that was
-/// 0.971, and 0.969, 0.966 and 0.963 with 24, 12 and 4 blocks (2026-12).
+/// 0.971 with 48 and 96 blocks and 0.969 with 24 (2026-12; METHOD.md has the table).
 pub(super) const BLOCKS_PER_UNIT: u32 = 128;
 
 /// One CUDA kernel of an operation.
@@ -229,6 +229,13 @@ mod tests {
         assert_eq!(case("stream/copy/f32").bytes.requested(), 2 * array);
         assert_eq!(case("stream/triad/f32").bytes.requested(), 3 * array);
         assert_eq!(case("stream/triad/f32").flops, 2 * array / 4);
+    }
+
+    #[test]
+    fn the_kernels_divide_by_the_same_numbers() {
+        let source = include_str!("../../kernels/stream.cu");
+        let unroll = Operation::Read.kernel().unroll;
+        assert!(source.contains(&format!("const u32 BLOCK = {BLOCK};")) && source.contains(&format!("const u32 READ_UNROLL = {unroll};")));
     }
 
     #[test]
