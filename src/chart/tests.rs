@@ -364,7 +364,7 @@ fn the_card_chart_tells_measured_bars_from_published_ones_without_colour() {
         "with other programs and methods",
         "[1] gpu-stream kernel, FP64",
         "(RRZE-HPC/gpu-benches)",
-        "no published figure of these operations",
+        "no figure of these operations in the catalog",
     ] {
         assert!(text.contains(part), "{part:?} in {text}");
     }

@@ -26,12 +26,15 @@ const SECTOR_WORDS: usize = 16;
 /// Words of a block's results.
 const BLOCK_WORDS: usize = 256;
 
+/// What is done to the words of a buffer.
+type Change = Box<dyn Fn(&mut [u32])>;
+
 /// A fault as it shows in the memory of a case.
 struct Alteration {
     buffer: usize,
     /// Whether inputs are altered before the work, or outputs after it.
     before: bool,
-    change: Box<dyn Fn(&mut [u32])>,
+    change: Change,
 }
 
 impl Fault {
@@ -58,10 +61,10 @@ impl Fault {
         let input = plan.buffers.iter().position(|buffer| buffer.content != Content::Poison);
         let words = |buffer: usize| (plan.buffers[buffer].bytes / 4) as usize;
         let n = words(output);
-        let after = |change: Box<dyn Fn(&mut [u32])>| Some(Alteration { buffer: output, before: false, change });
+        let after = |change: Change| Some(Alteration { buffer: output, before: false, change });
         // A case that only reads leaves checksums: what it reads is altered instead.
         let reads = if case.bytes.requested_write == 0 { Some(input?) } else { None };
-        let before = |buffer, change: Box<dyn Fn(&mut [u32])>| Some(Alteration { buffer, before: true, change });
+        let before = |buffer, change: Change| Some(Alteration { buffer, before: true, change });
         match (self, reads) {
             (Self::DroppedTail, Some(input)) => {
                 let m = words(input);
