@@ -44,7 +44,7 @@ impl Chart for Cards {
         ]);
         let mut caption = rows.caption(
             "Bars: bytes read and written, 10⁹ a second. Measured: f32, arrays beyond the cache, medians; several runs of a card: \
-             the median of theirs. Published figures were made by others, with other programs and methods: they are not \
+             the median of those of the newest suite version. Published figures were made by others, with other programs and methods: they are not \
              comparable to the last percent. A missing bar: not measured, and no figure of others in the catalog.",
             programs(&runs),
         );

@@ -144,6 +144,7 @@ impl Peaks {
 
     /// The best measured peak of a pipe, 10^9 flops/s.
     pub fn compute_measured_gflops(&self, pipe: &str) -> Option<f64> {
-        self.compute_gflops.get(pipe)?.iter().filter(|p| p.provenance == Provenance::Measured).map(|p| p.value).max_by(f64::total_cmp)
+        let measured = self.compute_gflops.get(pipe)?.iter().filter(|peak| peak.provenance == Provenance::Measured).map(|peak| peak.value);
+        measured.filter(|value| value.is_finite() && *value > 0.0).max_by(f64::total_cmp)
     }
 }
