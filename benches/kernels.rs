@@ -5,7 +5,8 @@
 use criterion::measurement::{Measurement, ValueFormatter};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hbmark::device::{self, Selected, Selector};
-use hbmark::pattern::{Level, Profile, plan, select};
+use hbmark::measure;
+use hbmark::pattern::{Data, Level, Profile, plan, select};
 
 /// Time on the device's clock, in nanoseconds.
 struct DeviceClock;
@@ -78,6 +79,7 @@ fn bench_device(criterion: &mut Criterion<DeviceClock>, number: usize, one: Sele
     for id in select(&[], Profile::Quick, &facts)? {
         let case = plan(&id, &facts)?;
         let mut program = device.load(&case.plan)?;
+        program.prepare(Data::Random)?;
         // Bytes are beside the point where the data stay in registers.
         group.throughput(match case.level {
             Level::Cache => Throughput::Elements(case.flops),
@@ -97,7 +99,7 @@ fn bench_device(criterion: &mut Criterion<DeviceClock>, number: usize, one: Sele
         if let Some(error) = failure {
             return Err(error.into());
         }
-        let verification = program.verify()?;
+        let verification = measure::verify(program.as_mut(), &case.plan, Data::Random)?;
         if !verification.passed() {
             return Err(format!("{id} returned wrong data: {verification:?}").into());
         }

@@ -39,6 +39,25 @@ __device__ __forceinline__ float random_f32(u32 seed, u64 index) {
     return __int2float_rn((int)random_word(seed, index)) * (1.0f / 2147483648.0f);
 }
 
+// What inputs hold, by the codes of src/pattern/data.rs: 0 random, 1 zero, 2 constant,
+// 3 small integers.
+__device__ __forceinline__ u32 data_word(u32 data, u32 seed, u64 index) {
+    return data == 1 ? 0u : data == 2 ? 0x3FC00000u : random_word(seed, index);
+}
+
+__device__ __forceinline__ float data_f32(u32 data, u32 seed, u64 index) {
+    switch (data) {
+    case 0:
+        return random_f32(seed, index);
+    case 1:
+        return 0.0f;
+    case 2:
+        return 1.5f;
+    default:
+        return (float)(random_word(seed, index) % 9u) - 4.0f;
+    }
+}
+
 __device__ __forceinline__ u32 ramp_word(u32 seed, u64 index) {
     return fold(index) * 0x9E3779B1u + seed;
 }

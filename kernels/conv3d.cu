@@ -7,7 +7,7 @@
 // A warp computes a tile of one plane, 8 threads wide and 4 high; a thread a patch of
 // VECTOR columns and ROWS rows, so that each input it loads serves up to 3 x 3 outputs
 // from a register. Inputs come through L1, where neighbours find each other's halo.
-// src/pattern/conv3d.rs derives grids and loads from the numbers below.
+// src/pattern/conv3d/tiling.rs derives grids and loads from the numbers below.
 #include "common.cuh"
 
 const u32 LANES_WIDE = 8;
@@ -195,7 +195,7 @@ template <u32 VECTOR> __device__ __forceinline__ void depthwise(float *__restric
     float w[27];
 #pragma unroll
     for (u32 tap = 0; tap < 27; tap++) {
-        w[tap] = __ldg(weights + channel % shape.channels_out * 27 + tap);
+        w[tap] = __ldg(weights + (u64)(channel % shape.channels_out) * 27 + tap);
     }
     float sums[3][ROWS][VECTOR] = {};
     const float *input = in + channel * volume + ((s64)begin - 1) * plane;
@@ -258,9 +258,9 @@ KERNELS(4)
 KERNELS(1)
 
 // One output a thread in f64, from the sequences that filled the inputs; `groups` is 1 or
-// the number of channels. The tolerance is that of src/pattern/conv3d.rs.
+// the number of channels. `tolerance` is of the sum of the products' magnitudes.
 extern "C" __global__ void check_conv3d_f32(const float *out, u64 batch, u64 channels_in, u64 channels_out, u64 depth, u64 height, u64 width, u64 groups,
-                                            u32 seed_input, u32 seed_weights, float tolerance, Status *status) {
+                                            u32 seed_input, u32 seed_weights, u32 data, float tolerance, Status *status) {
     const u64 outputs = batch * channels_out * depth * height * width;
     const u64 summed = channels_in / groups;
     u64 compared = 0;
@@ -279,8 +279,8 @@ extern "C" __global__ void check_conv3d_f32(const float *out, u64 batch, u64 cha
             for (u32 tap = 0; tap < 27; tap++) {
                 const u64 iz = z + tap / 9 - 1, iy = y + tap / 3 % 3 - 1, ix = x + tap % 3 - 1;
                 if (iz < depth && iy < height && ix < width) {
-                    const double value = random_f32(seed_input, (((first + c) * depth + iz) * height + iy) * width + ix);
-                    const double product = value * random_f32(seed_weights, (channel * summed + c) * 27 + tap);
+                    const double value = data_f32(data, seed_input, (((first + c) * depth + iz) * height + iy) * width + ix);
+                    const double product = value * data_f32(data, seed_weights, (channel * summed + c) * 27 + tap);
                     sum += product;
                     magnitude += fabs(product);
                 }

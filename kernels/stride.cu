@@ -106,7 +106,7 @@ __device__ __forceinline__ u64 step_of(u64 words, u64 accesses) {
 }
 
 // Launched with the grid of stride_read.
-extern "C" __global__ void __launch_bounds__(256) check_stride_read(const u64 *sums, u64 words, u64 accesses, u64 stride, u64 shift, u32 seed, Status *status) {
+extern "C" __global__ void __launch_bounds__(256) check_stride_read(const u64 *sums, u64 words, u64 accesses, u64 stride, u64 shift, u32 seed, u32 data, Status *status) {
     const u32 TILE = BLOCK * READ_UNROLL;
     const u64 lap_length = words / stride;
     const u64 tiles_a_lap = (lap_length + TILE - 1) / TILE;
@@ -115,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(256) check_stride_read(const u64 *s
         const u64 lap = tile / tiles_a_lap, begin = tile % tiles_a_lap * TILE;
         for (u64 i = begin + threadIdx.x; i < min(lap_length, begin + TILE); i += blockDim.x) {
             const u64 word = i * stride + lap * shift;
-            expected += weighted(random_word(seed, word), word);
+            expected += weighted(data_word(data, seed, word), word);
         }
     }
     expected = block_sum(expected);
@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(256) check_stride_read(const u64 *s
     u64 balance = 0;
     for (u64 i = global_thread(); i < accesses; i += global_threads()) {
         const u64 word = i * step_of(words, accesses);
-        balance += weighted(random_word(seed, word), word);
+        balance += weighted(data_word(data, seed, word), word);
     }
     if (threadIdx.x == 0) {
         balance -= sums[blockIdx.x];
@@ -137,11 +137,11 @@ extern "C" __global__ void __launch_bounds__(256) check_stride_read(const u64 *s
 }
 
 // Words that the walk goes to hold the source's, and all others what they held before.
-extern "C" __global__ void check_stride_copy(const u32 *dst, u64 words, u64 accesses, u64 stride, u64 shift, u32 seed, Status *status) {
+extern "C" __global__ void check_stride_copy(const u32 *dst, u64 words, u64 accesses, u64 stride, u64 shift, u32 seed, u32 data, Status *status) {
     const u64 step = step_of(words, accesses);
     u64 compared = 0;
     for (u64 i = global_thread(); i < words; i += global_threads()) {
-        report(status, &compared, dst[i] != (i % step == 0 ? random_word(seed, i) : POISON), i);
+        report(status, &compared, dst[i] != (i % step == 0 ? data_word(data, seed, i) : POISON), i);
     }
     finish(status, compared);
 }

@@ -175,6 +175,17 @@ fn a_slice_of_a_card_is_called_one_in_the_document_and_in_the_table() {
 }
 
 #[test]
+fn a_card_that_the_catalog_does_not_know_is_measured_and_said_to_be_unknown() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let says_unknown = "the catalog does not know this card";
+    let (exit, _, says) = run(&[("FAKE_NAME", "NVIDIA Graphics Device")], &CASES, &folder.path().join("unknown"));
+    assert!(exit == Some(0) && says.contains(says_unknown), "{says}");
+    let (exit, _, says) = run(&[("FAKE_NAME", "NVIDIA H200")], &CASES, &folder.path().join("known"));
+    assert!(exit == Some(0) && !says.contains(says_unknown), "{says}");
+    assert_eq!(load(&folder.path().join("known")).device.card, "h200-sxm-141gb");
+}
+
+#[test]
 fn a_size_that_the_card_has_no_room_for_is_refused_with_both_figures() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out");

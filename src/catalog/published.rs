@@ -64,9 +64,10 @@ pub enum Origin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
-    /// Card, unit and method are told.
+    /// Unit and method are told, and the card but perhaps for its form factor or memory
+    /// variant, which the method then says to be assumed.
     Good,
-    /// Something of these had to be inferred.
+    /// More than that had to be inferred.
     Fair,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Beside {
     pub name: String,
     /// What the catalog knows of it.
     pub card: Option<&'static Card>,
-    /// The runs that measured it, by number; none when it was not measured here.
+    /// The runs that measured it, of the newest suite version among them, by number; none when it was not measured here.
     pub runs: Vec<usize>,
     /// In the order of [`StreamOperation::ALL`].
     pub figures: [Option<Figure>; 4],
@@ -77,7 +77,7 @@ pub(crate) fn beside(runs: &[&Run], mut figure: impl FnMut(usize, StreamOperatio
     let ids: Vec<String> = runs.iter().map(|run| identity(run)).collect();
     let mut cards: Vec<Beside> = Vec::new();
     for (first, id) in ids.iter().enumerate().filter(|(n, id)| !ids[..*n].contains(id)) {
-        let of_card: Vec<usize> = (first..runs.len()).filter(|n| ids[*n] == *id).collect();
+        let of_card = newest(runs, (first..runs.len()).filter(|n| ids[*n] == *id).collect());
         let figures = StreamOperation::ALL.map(|operation| {
             let medians: Vec<f64> = of_card.iter().filter_map(|run| figure(*run, operation)).collect();
             (!medians.is_empty()).then(|| Figure::Measured(median(&medians)))
@@ -96,6 +96,13 @@ pub(crate) fn beside(runs: &[&Run], mut figure: impl FnMut(usize, StreamOperatio
     let bandwidth = |card: &Beside| card.data_sheet_gbps().unwrap_or(f64::INFINITY);
     cards.sort_by(|a, b| a.family().cmp(&b.family()).then(bandwidth(a).total_cmp(&bandwidth(b))).then_with(|| a.name.cmp(&b.name)));
     cards
+}
+
+/// Those that measure in the newest way: figures of two suite versions have no common median.
+fn newest(runs: &[&Run], of_card: Vec<usize>) -> Vec<usize> {
+    let version = |run: &usize| runs[*run].suite_version.parse::<u64>().unwrap_or(0);
+    let newest = of_card.iter().map(version).max();
+    of_card.into_iter().filter(|run| Some(version(run)) == newest).collect()
 }
 
 /// What is equal for two runs of one card: its id or, where the catalog does not know

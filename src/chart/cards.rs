@@ -44,8 +44,8 @@ impl Chart for Cards {
         ]);
         let mut caption = rows.caption(
             "Bars: bytes read and written, 10⁹ a second. Measured: f32, arrays beyond the cache, medians; several runs of a card: \
-             the median of theirs. Published figures were made by others, with other programs and methods: they are not \
-             comparable to the last percent. A missing bar: neither measured nor published.",
+             the median of those of the newest suite version. Published figures were made by others, with other programs and methods: they are not \
+             comparable to the last percent. A missing bar: not measured, and no figure of others in the catalog.",
             programs(&runs),
         );
         if cards.iter().any(|card| card.family() == Family::Other) {
@@ -122,7 +122,7 @@ fn entry(card: &Beside, notes: &[Note], group: &Group, rows: &Rows) -> Entry {
     } else if published {
         (Symbol::LightBar(theme::MUTED), methods(card, notes))
     } else {
-        (Symbol::Tick, "no published figure of these operations".to_owned())
+        (Symbol::Tick, "no figure of these operations in the catalog".to_owned())
     };
     Entry { symbol, name: card.name.clone(), conditions }
 }

@@ -43,9 +43,12 @@ const RUNS_PER_CHART: usize = theme::PALETTE.len();
 /// percentage near 10^6: such a figure is an error in the document.
 const LARGEST_FIGURE: f64 = 1e6;
 
+/// Neither is any below one byte a second.
+const SMALLEST_FIGURE: f64 = 1e-9;
+
 /// Whether a figure can be drawn at all.
 fn is_drawable(value: f64) -> bool {
-    (0.0..=LARGEST_FIGURE).contains(&value)
+    value == 0.0 || (SMALLEST_FIGURE..=LARGEST_FIGURE).contains(&value)
 }
 
 /// Why charts could not be made.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, json};
 
-use crate::pattern::{Bytes, DeviceKind, Level, Profile};
+use crate::pattern::{Bytes, Data, DeviceKind, Level, Profile};
 use crate::record::{
     Device, Ecc, Host, Measurement, Memory, Missing, Pcie, Peak, Peaks, PowerLimits, Program, Provenance, RemappedRows, Run, Status, Time,
     Verdict, Virtualization,
@@ -88,6 +88,7 @@ pub(crate) fn many(n: usize) -> Vec<Run> {
                 for figure in [&mut row.achieved_gbps, &mut row.compulsory_gbps] {
                     *figure = figure.map(|v| v * factor);
                 }
+                row.time_ns.as_mut().unwrap().median /= factor;
             }
             run
         })
@@ -113,6 +114,7 @@ fn run(kind: DeviceKind, name: &str) -> Run {
         finished_at: Some("2026-01-02T03:04:25Z".into()),
         complete: true,
         profile: Profile::Quick,
+        data: Data::Random,
         host: Host {
             hostname: None,
             os: Some("Linux".into()),

@@ -1,6 +1,6 @@
 //! Text for people, shared by charts and reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::pattern::{DeviceKind, Level};
 use crate::record::{Mark, Measurement, Run, Status, Verdict};
@@ -30,7 +30,9 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// The name of each run's device; equal names are numbered in the order given.
+/// The name of each run's device. Equal names are told apart by the device's index where
+/// each has one of its own, as the cards of one machine have, and else by number in the
+/// order given.
 pub(crate) fn names(runs: &[&Run]) -> Vec<String> {
     let plain: Vec<String> = runs
         .iter()
@@ -42,10 +44,18 @@ pub(crate) fn names(runs: &[&Run]) -> Vec<String> {
     let mut seen = BTreeMap::<&str, usize>::new();
     plain
         .iter()
-        .map(|name| {
+        .zip(runs)
+        .map(|(name, run)| {
             let nth = seen.entry(name).or_default();
             *nth += 1;
-            if plain.iter().filter(|other| *other == name).count() > 1 { format!("{name} ({nth})") } else { name.clone() }
+            let equal: Vec<Option<u32>> =
+                plain.iter().zip(runs).filter(|(other, _)| *other == name).map(|(_, run)| run.device.index).collect();
+            let distinct: BTreeSet<_> = equal.iter().flatten().collect();
+            match run.device.index {
+                _ if equal.len() == 1 => name.clone(),
+                Some(index) if distinct.len() == equal.len() => format!("{name}, device {index}"),
+                _ => format!("{name} ({nth})"),
+            }
         })
         .collect()
 }

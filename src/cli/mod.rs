@@ -7,6 +7,7 @@ mod output;
 mod progress;
 mod report;
 mod run;
+mod selftest;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,8 @@ enum Command {
     List(list::Args),
     /// Write charts, CSV and Markdown from run documents; needs no device
     Report(report::Args),
+    /// Prove that results are right, and that wrong ones are seen
+    Selftest(selftest::Args),
 }
 
 /// Reads the command line and does what it says.
@@ -66,6 +69,7 @@ fn command() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Selftest(args) => selftest::run(&args),
     };
     let exit = result.unwrap_or_else(|failure| {
         note(&format!("error: {failure}"));

@@ -8,7 +8,7 @@ use crate::{record, report};
 
 /// Arguments of `hbmark report`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  hbmark report hbmark-out/nvidia-h200-20260501T120000Z -o h200-report")]
+#[command(after_help = "Example:\n  hbmark report hbmark-out/h200-sxm-141gb-20260501T120000Z -o h200-report")]
 pub struct Args {
     /// Run documents, arrays of them as --format json prints, or folders that hold one
     #[arg(required = true, value_name = "RUN|DIR")]

@@ -12,7 +12,7 @@ use super::{Exit, Failure};
 use crate::catalog;
 use crate::device::{self, Device, Selected, Selector, machine};
 use crate::measure::{self, Plans, SessionError};
-use crate::pattern::{DeviceKind, Profile, select};
+use crate::pattern::{Data, DeviceKind, Profile, select};
 use crate::record::{self, DOCUMENT_NAME, Peaks, Program, Run, SaveError};
 use crate::report::{self, Format, ReportError};
 
@@ -33,6 +33,9 @@ pub struct Args {
     /// How much to measure
     #[arg(long, value_enum, default_value = "quick")]
     profile: Profile,
+    /// What the arrays hold while they are timed
+    #[arg(long, value_enum, default_value = "random")]
+    data: Data,
     /// Folder for the document, charts and tables [default: hbmark-out/<card>-<UTC time>]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -130,6 +133,7 @@ fn prepare(args: &Args, selected: Selected, several: bool) -> Result<Ready, Fail
         finished_at: None,
         complete: false,
         profile: args.profile,
+        data: args.data,
         host: machine::host(),
         labels: args.label.iter().cloned().collect::<BTreeMap<_, _>>(),
         peaks: Peaks::known_beforehand(&identity, catalog::of_device(&identity).map(|card| card.memory.bandwidth_gbps)),

@@ -9,7 +9,7 @@ mod sensors;
 pub use select::{Selected, Selector, list, open};
 pub use sensors::{Reading, Sensors};
 
-use crate::pattern::{Facts, Plan};
+use crate::pattern::{Data, Facts, Plan};
 use crate::record;
 
 /// Why a device could not do what was asked.
@@ -47,6 +47,10 @@ pub struct Timing {
     pub sm_clock_mhz: Option<f64>,
 }
 
+/// Words on both sides of each output that no case may write: a write past its end by up
+/// to 64 KiB shows.
+pub const GUARD_WORDS: u64 = 16 << 10;
+
 /// What comparing a result with its expectation gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verification {
@@ -54,6 +58,8 @@ pub struct Verification {
     pub mismatches: u64,
     /// The lowest wrong index, when any is.
     pub first_bad: Option<u64>,
+    /// How many words beside the buffers were overwritten.
+    pub stray: u64,
 }
 
 impl Verification {
@@ -62,17 +68,28 @@ impl Verification {
     /// The balance is what was expected of all results together less what they are,
     /// modulo 2^64: it shows what no single comparison was answerable for. A check that
     /// compared other than `expected` results has not done its work.
-    pub(crate) fn from_status([mismatches, first_bad, balance, compared]: [u64; 4], expected: u64) -> Self {
+    pub(crate) fn from_status([mismatches, first_bad, balance, compared]: [u64; 4], expected: u64, stray: u64) -> Self {
         let unchecked = expected.abs_diff(compared);
         Self {
             mismatches: mismatches.max(u64::from(balance != 0)).saturating_add(unchecked),
             first_bad: (mismatches > 0).then_some(first_bad),
+            stray,
         }
     }
 
     /// Whether everything was right.
     pub fn passed(&self) -> bool {
-        self.mismatches == 0
+        self.mismatches == 0 && self.stray == 0
+    }
+
+    /// Both together: what either found.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            mismatches: self.mismatches.saturating_add(other.mismatches),
+            first_bad: self.first_bad.into_iter().chain(other.first_bad).min(),
+            stray: self.stray.max(other.stray),
+        }
     }
 }
 
@@ -99,7 +116,8 @@ pub trait Device {
     /// The reason, where it has none that can be read here, or those of an earlier case hang.
     fn sensors(&mut self) -> Result<Box<dyn Sensors>, String>;
 
-    /// Makes a plan ready: allocates and fills its buffers, loads its kernels.
+    /// Makes a plan ready: allocates its buffers, loads its kernels. What the buffers hold
+    /// is up to [`Program::prepare`], which comes first.
     ///
     /// # Errors
     /// When memory runs out, a kernel cannot be loaded, or the device fails.
@@ -117,11 +135,25 @@ pub trait Program {
     /// When the device fails.
     fn execute(&mut self, executions: u32) -> Result<Timing, DeviceError>;
 
-    /// Poisons the outputs, runs the work once, and checks every result.
+    /// Gives inputs the data (unless they were given it before: what the work did to them
+    /// must show) and poisons outputs.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn prepare(&mut self, data: Data) -> Result<(), DeviceError>;
+
+    /// Compares every result of the last execution, and what stands beside the buffers.
     ///
     /// # Errors
     /// When the device fails; wrong results are no error here but a finding.
-    fn verify(&mut self) -> Result<Verification, DeviceError>;
+    fn check(&mut self) -> Result<Verification, DeviceError>;
+
+    /// Has `change` alter the words of a buffer of the plan, and of an output the
+    /// [`GUARD_WORDS`] after them, to prove that a check sees it.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn alter(&mut self, buffer: usize, change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError>;
 }
 
 #[cfg(test)]
@@ -130,18 +162,31 @@ mod tests {
 
     #[test]
     fn a_check_that_did_not_run_is_no_pass() {
-        assert!(!Verification::from_status(STATUS_START, 1000).passed());
-        assert!(Verification::from_status([0, u64::MAX, 0, 1000], 1000).passed());
+        assert!(!Verification::from_status(STATUS_START, 1000, 0).passed());
+        assert!(Verification::from_status([0, u64::MAX, 0, 1000], 1000, 0).passed());
     }
 
     #[test]
     fn results_that_do_not_balance_are_wrong_though_each_compared_well() {
-        let unbalanced = Verification::from_status([0, u64::MAX, 7, 1000], 1000);
-        assert_eq!(unbalanced, Verification { mismatches: 1, first_bad: None });
+        let unbalanced = Verification::from_status([0, u64::MAX, 7, 1000], 1000, 0);
+        assert_eq!(unbalanced, Verification { mismatches: 1, first_bad: None, stray: 0 });
     }
 
     #[test]
     fn the_lowest_wrong_index_is_kept() {
-        assert_eq!(Verification::from_status([2, 40, 0, 100], 100), Verification { mismatches: 2, first_bad: Some(40) });
+        assert_eq!(Verification::from_status([2, 40, 0, 100], 100, 0), Verification { mismatches: 2, first_bad: Some(40), stray: 0 });
+    }
+
+    #[test]
+    fn a_write_beside_the_buffers_is_no_pass() {
+        assert!(!Verification::from_status([0, u64::MAX, 0, 1000], 1000, 1).passed());
+    }
+
+    #[test]
+    fn two_verifications_together_find_what_either_found() {
+        let right = Verification { mismatches: 0, first_bad: None, stray: 0 };
+        let wrong = Verification { mismatches: 2, first_bad: Some(7), stray: 1 };
+        assert_eq!(right.and(wrong), wrong);
+        assert_eq!(wrong.and(Verification { first_bad: Some(3), ..wrong }), Verification { mismatches: 4, first_bad: Some(3), stray: 1 });
     }
 }

@@ -5,9 +5,9 @@ use std::time::Instant;
 use super::marks::marks;
 use super::poll::{Poller, Stamped};
 use super::telemetry::{Sampled, summarise};
-use super::{Budget, Samples, sample, statistics, stop_rules, verdict, warm_up};
+use super::{Budget, Samples, sample, statistics, stop_rules, verdict, verify, warm_up};
 use crate::device::{Device, DeviceError, Variant, Verification};
-use crate::pattern::{self, Case, DeviceKind, Facts, Level, Profile};
+use crate::pattern::{self, Case, Data, DeviceKind, Facts, Level, Parameters, Profile};
 use crate::record::{Measurement, Missing, Peaks, Status, Time, known};
 
 /// The run was ended by the user; the document holds the finished cases.
@@ -24,6 +24,15 @@ pub struct Measured {
     pub device_lost: bool,
 }
 
+/// What holds for all cases of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// How much is measured.
+    pub profile: Profile,
+    /// What the inputs hold while they are timed.
+    pub data: Data,
+}
+
 /// Measures one case.
 ///
 /// A failure of the device becomes a row with its reason.
@@ -34,20 +43,27 @@ pub fn measure(
     case: &Case,
     device: &mut dyn Device,
     facts: &Facts,
-    profile: Profile,
+    settings: Settings,
     peaks: &Peaks,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Measured, Interrupted> {
-    match observe(case, device, &Budget::of(profile, facts.kind), go_on) {
-        Ok(Some(observed)) => Ok(Measured { row: evaluate(case, observed, facts, peaks), device_lost: false }),
+    match observe(case, device, settings.data, &Budget::of(settings.profile, facts.kind), go_on) {
+        Ok(Some(observed)) => Ok(Measured { row: evaluate(case, observed, facts, settings.data, peaks), device_lost: false }),
         Ok(None) => Err(Interrupted),
-        Err(error) => Ok(Measured { row: failed(case, &error), device_lost: matches!(error, DeviceError::Lost(_)) }),
+        Err(error) => Ok(Measured { row: failed(case, settings.data, &error), device_lost: matches!(error, DeviceError::Lost(_)) }),
     }
 }
 
-fn failed(case: &Case, error: &DeviceError) -> Measurement {
+fn failed(case: &Case, data: Data, error: &DeviceError) -> Measurement {
     let row = Measurement::without_figures(&case.id.to_string(), case.id.pattern(), status_of_device(error), error.to_string());
-    Measurement { level: Some(case.level), parameters: case.parameters.clone(), ..row }
+    Measurement { level: Some(case.level), parameters: parameters(case, data), ..row }
+}
+
+/// The parameters that fix a row: those of the case, and what its inputs hold.
+fn parameters(case: &Case, data: Data) -> Parameters {
+    let mut parameters = case.parameters.clone();
+    parameters.insert("data".into(), data.to_string().into());
+    parameters
 }
 
 /// What the device gave.
@@ -60,21 +76,28 @@ struct Observed {
 }
 
 /// Runs a case on the device; none when `go_on` answers no.
-fn observe(case: &Case, device: &mut dyn Device, budget: &Budget, go_on: &dyn Fn() -> bool) -> Result<Option<Observed>, DeviceError> {
+fn observe(
+    case: &Case,
+    device: &mut dyn Device,
+    data: Data,
+    budget: &Budget,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Option<Observed>, DeviceError> {
     let started = Instant::now();
     let sensors = device.sensors();
     let mut program = device.load(&case.plan)?;
+    program.prepare(data)?;
     let Some(execution_ns) = warm_up(program.as_mut(), budget, go_on)? else { return Ok(None) };
     let poller = sensors.and_then(Poller::start);
     let samples = sample(program.as_mut(), execution_ns, budget, &stop_rules(budget), go_on);
     let readings = poller.and_then(Poller::end);
     let Some(samples) = samples? else { return Ok(None) };
-    let verification = program.verify()?;
+    let verification = verify(program.as_mut(), &case.plan, data)?;
     Ok(Some(Observed { variant: program.variant(), samples, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
 }
 
 /// Turns what the device gave into a row.
-fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Measurement {
+fn evaluate(case: &Case, observed: Observed, facts: &Facts, data: Data, peaks: &Peaks) -> Measurement {
     let sorted = statistics::sorted(&observed.samples.ns);
     let median = statistics::quantile(&sorted, 0.5);
     let theoretical = peaks.memory_theoretical_gbps();
@@ -95,12 +118,17 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Me
         missing.insert("fraction_of_theoretical".into(), "there is no theoretical_gflops".into());
     }
     let fraction_of_peak = known(&mut missing, "fraction_of_peak", fraction_of_peak(case, achieved_gbps, theoretical));
+    let mut notes_of_peak = Vec::new();
     let compute_utilization = known(&mut missing, "compute_utilization", utilization(case, achieved_gflops, peaks));
+    if compute_utilization.is_some_and(|utilization| utilization > 1.0) {
+        notes_of_peak
+            .push("above the arithmetic peak that this run measured: that was too low, so repeat the run on an idle machine".to_owned());
+    }
     if case.compute_pipe.is_none() {
         missing.insert("compute_pipe".into(), "the case has no floating-point operations".into());
     }
     let footprint = case.plan.footprint_bytes();
-    let mut notes = case.notes.clone();
+    let mut notes = [case.notes.clone(), notes_of_peak].concat();
     if facts.cache_bytes.is_none() && case.level == Level::Dram {
         notes.push(format!("the size of the last cache is not known: these {footprint} bytes may have been served from it in part"));
     }
@@ -113,6 +141,10 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Me
     }
     if observed.verification.passed() {
         missing.insert("first_bad_index".into(), "every result was right".into());
+    }
+
+    if observed.verification.stray > 0 {
+        notes.push(format!("{} words beside the buffers were overwritten", observed.verification.stray));
     }
 
     let noise_fraction = statistics::median_noise(&observed.samples.ns);
@@ -128,7 +160,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Me
         id: case.id.to_string(),
         pattern: case.id.pattern().to_owned(),
         level: Some(case.level),
-        parameters: case.parameters.clone(),
+        parameters: parameters(case, data),
         variant: observed.variant,
         status: Status::Ok,
         reason: None,
@@ -159,7 +191,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, peaks: &Peaks) -> Me
         sm_clock_mhz,
         telemetry,
         verified: Some(observed.verification.passed()),
-        mismatches: Some(observed.verification.mismatches),
+        mismatches: Some(observed.verification.mismatches.saturating_add(observed.verification.stray)),
         first_bad_index: observed.verification.first_bad,
         verdict: Some(verdict(&observed.verification, case.level, &case.bytes, median, theoretical)),
         marks: found,
@@ -223,14 +255,14 @@ fn status_of_device(error: &DeviceError) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::testing::{Sensing, Steady, peaks, row};
+    use crate::measure::testing::{SETTINGS, Sensing, Steady, peaks, row};
     use crate::pattern::CaseId;
     use crate::record::{Mark, Verdict};
     use std::cell::Cell;
 
     #[test]
     fn bandwidth_counts_requested_bytes_over_the_median_and_utilization_the_measured_peak() {
-        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false };
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
         let row = row("stream/triad/f32@4026531840", &mut device, &peaks(4814.3, 65_000.0));
         assert_eq!(row.achieved_gbps, Some(3.0 * 4_026_531_840.0 / 3e6));
         assert_eq!(row.fraction_of_peak, row.achieved_gbps.map(|g| g / 4814.3));
@@ -241,7 +273,7 @@ mod tests {
 
     #[test]
     fn wrong_data_make_a_row_unverified_and_name_the_first_index() {
-        let mut device = Steady { ns: 3e6, mismatches: 2, failing: false };
+        let mut device = Steady { ns: 3e6, mismatches: 2, failing: false, prepared: Vec::new() };
         let row = row("stream/copy/f32", &mut device, &peaks(4814.3, 65_000.0));
         assert_eq!((row.verified, row.mismatches, row.first_bad_index), (Some(false), Some(2), Some(3)));
         assert_eq!(row.verdict, Some(Verdict::Unverified));
@@ -250,13 +282,13 @@ mod tests {
 
     #[test]
     fn more_than_the_peak_is_no_result() {
-        let mut device = Steady { ns: 1e6, mismatches: 0, failing: false };
+        let mut device = Steady { ns: 1e6, mismatches: 0, failing: false, prepared: Vec::new() };
         assert_eq!(row("stream/copy/f32", &mut device, &peaks(4814.3, 65_000.0)).verdict, Some(Verdict::AbovePeak));
     }
 
     #[test]
     fn a_case_that_cannot_be_loaded_is_a_row_with_its_reason() {
-        let mut device = Steady { ns: 1e6, mismatches: 0, failing: true };
+        let mut device = Steady { ns: 1e6, mismatches: 0, failing: true, prepared: Vec::new() };
         let row = row("stream/copy/f32", &mut device, &Peaks::default());
         assert_eq!(row.status, Status::Error);
         assert_eq!(row.reason.as_deref(), Some("out of memory: none left"));
@@ -265,7 +297,7 @@ mod tests {
 
     #[test]
     fn without_a_sound_peak_the_utilization_is_null_with_the_reason() {
-        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false };
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
         let row = row("stream/triad/f32", &mut device, &Peaks::default());
         assert_eq!(row.compute_utilization, None);
         assert!(row.missing["compute_utilization"].contains("compute/fma/f32"));
@@ -275,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_peak_is_compared_with_all_multiprocessors_at_the_clock_of_the_samples() {
-        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false };
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
         let peak = row("compute/fma/f32", &mut device, &Peaks::default());
         assert_eq!(peak.sm_clock_mhz, Some(1980.0));
         assert_eq!(peak.theoretical_gflops, Some(132.0 * 256.0 * 1.98));
@@ -286,20 +318,27 @@ mod tests {
     }
 
     #[test]
+    fn more_than_the_measured_arithmetic_peak_is_noted() {
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
+        let row = row("stream/triad/f32", &mut device, &peaks(4814.3, 100.0));
+        assert!(row.compute_utilization.unwrap() > 1.0 && row.notes.iter().any(|note| note.contains("was too low")), "{:?}", row.notes);
+    }
+
+    #[test]
     fn an_unknown_cache_is_said_in_every_row_that_claims_memory() {
         let unknown = Facts { cache_bytes: None, ..Facts::H200 };
         let case = pattern::plan(&CaseId::new("stream/copy/f32@4096"), &unknown).unwrap();
-        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false };
-        let row = measure(&case, &mut device, &unknown, Profile::Quick, &Peaks::default(), &|| true).unwrap().row;
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
+        let row = measure(&case, &mut device, &unknown, SETTINGS, &Peaks::default(), &|| true).unwrap().row;
         assert!(row.notes.iter().any(|note| note.contains("8192 bytes")), "{:?}", row.notes);
         assert!(row.missing.contains_key("cache_fraction"));
     }
 
     #[test]
     fn sensors_that_are_read_while_a_case_runs_make_its_telemetry_and_marks() {
-        let mut device = Sensing(Steady { ns: 3e6, mismatches: 0, failing: false });
+        let mut device = Sensing(Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() });
         let case = pattern::plan(&CaseId::new("stream/copy/f32@4026531840"), &Facts::H200).unwrap();
-        let row = measure(&case, &mut device, &Facts::H200, Profile::Quick, &Peaks::default(), &|| true).unwrap().row;
+        let row = measure(&case, &mut device, &Facts::H200, SETTINGS, &Peaks::default(), &|| true).unwrap().row;
         let telemetry = row.telemetry.unwrap();
         assert!(telemetry.readings > 0);
         // 600 W for 3 ms a copy of 2 x 4026531840 bytes.
@@ -312,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_device_without_sensors_has_rows_without_telemetry_and_the_reason() {
-        let row = row("stream/copy/f32", &mut Steady { ns: 3e6, mismatches: 0, failing: false }, &Peaks::default());
+        let row = row("stream/copy/f32", &mut Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() }, &Peaks::default());
         assert_eq!((row.telemetry, row.missing["telemetry"].as_str()), (None, "no sensors"));
         assert!(row.marks.is_empty());
     }
@@ -322,8 +361,8 @@ mod tests {
         let asked = Cell::new(0);
         let go_on = || asked.replace(asked.get() + 1) < 3;
         let case = pattern::plan(&CaseId::new("stream/copy/f32"), &Facts::H200).unwrap();
-        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false };
-        let outcome = measure(&case, &mut device, &Facts::H200, Profile::Quick, &Peaks::default(), &go_on);
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
+        let outcome = measure(&case, &mut device, &Facts::H200, SETTINGS, &Peaks::default(), &go_on);
         assert_eq!(outcome, Err(Interrupted));
     }
 }

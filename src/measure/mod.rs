@@ -1,6 +1,7 @@
 //! HOW it is measured: sampling and stop rules, statistics, verification, verdicts.
 
 mod case;
+mod fault;
 mod marks;
 mod poll;
 mod sampling;
@@ -10,8 +11,11 @@ mod telemetry;
 #[cfg(test)]
 mod testing;
 mod verdict;
+mod verification;
 
-pub use case::{Interrupted, Measured, measure};
+pub use case::{Interrupted, Measured, Settings, measure};
+pub use fault::{Fault, Outcome, with_fault};
 pub use sampling::{Budget, Count, Noise, Samples, StopRule, TimeLimit, sample, stop_rules, warm_up};
 pub use session::{Event, Plans, SessionError, run};
 pub use verdict::verdict;
+pub use verification::verify;

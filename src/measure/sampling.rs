@@ -213,6 +213,7 @@ pub fn warm_up(program: &mut dyn Program, budget: &Budget, go_on: &dyn Fn() -> b
 mod tests {
     use super::*;
     use crate::device::{Variant, Verification};
+    use crate::pattern::Data;
 
     /// A program whose executions take the listed times, the last one for ever.
     struct Scripted {
@@ -231,8 +232,14 @@ mod tests {
             self.executions += u64::from(executions);
             Ok(Timing { ns: each * f64::from(executions), sm_clock_mhz: (self.calls > 1).then_some(1000.0 + self.calls as f64) })
         }
-        fn verify(&mut self) -> Result<Verification, DeviceError> {
-            Ok(Verification { mismatches: 0, first_bad: None })
+        fn prepare(&mut self, _data: Data) -> Result<(), DeviceError> {
+            Ok(())
+        }
+        fn check(&mut self) -> Result<Verification, DeviceError> {
+            Err(DeviceError::Unsupported("nothing is computed".into()))
+        }
+        fn alter(&mut self, _buffer: usize, _change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError> {
+            Ok(())
         }
     }
 

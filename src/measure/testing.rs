@@ -1,8 +1,8 @@
 //! A device for the tests of this folder.
 
-use super::measure;
+use super::{Settings, measure};
 use crate::device::{Device, DeviceError, Program, Reading, Sensors, Timing, Variant, Verification};
-use crate::pattern::{self, CaseId, Facts, Plan, Profile};
+use crate::pattern::{self, CaseId, Data, Facts, Plan, Profile};
 use crate::record::{self, Measurement, Missing, Peak, Peaks, PowerSource, Provenance};
 
 /// A device whose every execution takes `ns`, with `mismatches` wrong results; `failing` loads fail.
@@ -10,6 +10,8 @@ pub struct Steady {
     pub ns: f64,
     pub mismatches: u64,
     pub failing: bool,
+    /// The data that were asked for.
+    pub prepared: Vec<Data>,
 }
 
 impl Device for Steady {
@@ -34,8 +36,15 @@ impl Program for &mut Steady {
     fn execute(&mut self, executions: u32) -> Result<Timing, DeviceError> {
         Ok(Timing { ns: self.ns * f64::from(executions), sm_clock_mhz: Some(1980.0) })
     }
-    fn verify(&mut self) -> Result<Verification, DeviceError> {
-        Ok(Verification { mismatches: self.mismatches, first_bad: (self.mismatches > 0).then_some(3) })
+    fn prepare(&mut self, data: Data) -> Result<(), DeviceError> {
+        self.prepared.push(data);
+        Ok(())
+    }
+    fn check(&mut self) -> Result<Verification, DeviceError> {
+        Ok(Verification { mismatches: self.mismatches, first_bad: (self.mismatches > 0).then_some(3), stray: 0 })
+    }
+    fn alter(&mut self, _buffer: usize, _change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError> {
+        Err(DeviceError::Unsupported("nothing is held".into()))
     }
 }
 
@@ -88,9 +97,12 @@ impl Device for Sensing {
     }
 }
 
+/// Those of most runs.
+pub const SETTINGS: Settings = Settings { profile: Profile::Quick, data: Data::Random };
+
 pub fn row(id: &str, device: &mut Steady, peaks: &Peaks) -> Measurement {
     let case = pattern::plan(&CaseId::new(id), &Facts::H200).unwrap();
-    measure(&case, device, &Facts::H200, Profile::Quick, peaks, &|| true).unwrap().row
+    measure(&case, device, &Facts::H200, SETTINGS, peaks, &|| true).unwrap().row
 }
 
 pub fn peaks(gbps: f64, gflops: f64) -> Peaks {

@@ -23,7 +23,7 @@ pub fn verdict(verification: &Verification, level: Level, bytes: &Bytes, median_
 mod tests {
     use super::*;
 
-    const RIGHT: Verification = Verification { mismatches: 0, first_bad: None };
+    const RIGHT: Verification = Verification { mismatches: 0, first_bad: None, stray: 0 };
 
     fn judge(level: Level, gbps: f64, peak: Option<f64>) -> Verdict {
         verdict(&RIGHT, level, &Bytes::contiguous(gbps as u64 * 1000, 0), 1000.0, peak)
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn wrong_data_outweighs_every_figure() {
-        let wrong = Verification { mismatches: 1, first_bad: Some(7) };
+        let wrong = Verification { mismatches: 1, first_bad: Some(7), stray: 0 };
         assert_eq!(verdict(&wrong, Level::Dram, &Bytes::contiguous(1000, 0), 1000.0, Some(5000.0)), Verdict::Unverified);
     }
 }

@@ -52,6 +52,10 @@ impl Pattern for Compute {
         vec!["compute/fma/f32".into()]
     }
 
+    fn trials(&self) -> &'static [&'static str] {
+        &["compute/fma/f32"]
+    }
+
     fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
         if id.name() != "compute/fma/f32" {
             return Err(PlanError::Unknown(format!("'{id}' is not compute/fma/f32")));
@@ -85,7 +89,7 @@ impl Pattern for Compute {
             notes: Vec::new(),
             plan: Plan {
                 compared: chains,
-                buffers: vec![Buffer::output(bytes), Buffer::random_f32(bytes, SEED)],
+                buffers: vec![Buffer::output(bytes), Buffer::numbers(bytes, SEED)],
                 work: Work::Kernel(launch("compute_fma_f32", args(None), body)),
                 check: launch("check_compute_fma_f32", args(Some(Arg::Status)), None),
             },

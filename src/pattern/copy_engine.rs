@@ -28,6 +28,10 @@ impl Pattern for CopyEngine {
         }
     }
 
+    fn trials(&self) -> &'static [&'static str] {
+        &["copy_engine/d2d@1000004"]
+    }
+
     fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
         if id.name() != "copy_engine/d2d" {
             return Err(PlanError::Unknown(format!("'{id}' is not copy_engine/d2d")));
@@ -48,7 +52,7 @@ impl Pattern for CopyEngine {
             compute_pipe: None,
             notes: sizing.notes,
             plan: Plan {
-                buffers: vec![Buffer::output(array), Buffer::random_words(array, SEED)],
+                buffers: vec![Buffer::output(array), Buffer::words(array, SEED)],
                 compared: array / 4,
                 work: Work::Copy { from: 1, to: 0 },
                 check: Launch {
@@ -56,7 +60,7 @@ impl Pattern for CopyEngine {
                     kernel: "check_words",
                     grid: facts.units * 8,
                     block: 256,
-                    args: vec![Arg::Buffer(0), Arg::U64(array / 4), Arg::U32(SEED), Arg::Status],
+                    args: vec![Arg::Buffer(0), Arg::U64(array / 4), Arg::U32(SEED), Arg::Data, Arg::Status],
                     body: None,
                 },
             },

@@ -26,6 +26,81 @@ const fn fold(index: u64) -> u32 {
     (index as u32) ^ ((index >> 32) as u32).wrapping_mul(0x9E37_79B9)
 }
 
+/// What inputs hold. The hardware may serve some contents faster than others: memory that
+/// compresses, data lines that toggle less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Data {
+    /// A hash of the position: nothing to compress.
+    #[default]
+    Random,
+    /// Zeros.
+    Zero,
+    /// One number everywhere.
+    Constant,
+    /// Whole numbers from -4 to 4: every sum and product of a pattern is exact in its type,
+    /// so results are compared with no tolerance. For verification.
+    #[value(skip)]
+    SmallIntegers,
+}
+
+/// What [`Data::Constant`] repeats: 1.5 as a number, and as a word the bits of it.
+const CONSTANT: f32 = 1.5;
+
+impl Data {
+    /// The number that kernels know it by; see `kernels/common.cuh`.
+    pub const fn code(self) -> u32 {
+        match self {
+            Self::Random => 0,
+            Self::Zero => 1,
+            Self::Constant => 2,
+            Self::SmallIntegers => 3,
+        }
+    }
+
+    /// How far results may lie from their reference that may lie `rounded` from it where
+    /// they are rounded.
+    pub const fn tolerance(self, rounded: f32) -> f32 {
+        match self {
+            Self::SmallIntegers => 0.0,
+            Self::Random | Self::Zero | Self::Constant => rounded,
+        }
+    }
+
+    /// Word `index` of the sequence `seed`. Words are compared to the bit whatever they
+    /// hold, so [`Self::SmallIntegers`] needs nothing else than [`Self::Random`].
+    #[inline(always)]
+    pub const fn word(self, seed: u32, index: u64) -> u32 {
+        match self {
+            Self::Random | Self::SmallIntegers => random_word(seed, index),
+            Self::Zero => 0,
+            Self::Constant => CONSTANT.to_bits(),
+        }
+    }
+
+    /// Single-precision number `index` of the sequence `seed`.
+    #[inline(always)]
+    pub const fn number(self, seed: u32, index: u64) -> f32 {
+        match self {
+            Self::Random => random_f32(seed, index),
+            Self::Zero => 0.0,
+            Self::Constant => CONSTANT,
+            Self::SmallIntegers => (random_word(seed, index) % 9) as f32 - 4.0,
+        }
+    }
+}
+
+impl std::fmt::Display for Data {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Random => "random",
+            Self::Zero => "zero",
+            Self::Constant => "constant",
+            Self::SmallIntegers => "small-integers",
+        })
+    }
+}
+
 /// Random data: word `index` of the sequence `seed`. The seed is mixed and added, so
 /// that two sequences are not each other's words in another order.
 #[inline(always)]
@@ -73,6 +148,17 @@ mod tests {
             let x = random_f32(7, index);
             assert!((-1.0..=1.0).contains(&x), "{x} at {index}");
         }
+    }
+
+    #[test]
+    fn small_integers_are_whole_and_take_every_value() {
+        let mut seen = std::collections::BTreeSet::new();
+        for index in 0..10_000 {
+            let x = Data::SmallIntegers.number(3, index);
+            assert!(x.fract() == 0.0 && x.abs() <= 4.0, "{x}");
+            seen.insert(x as i32);
+        }
+        assert_eq!(seen.len(), 9);
     }
 
     #[test]

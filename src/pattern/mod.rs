@@ -20,6 +20,7 @@ pub(crate) mod stride;
 
 pub use case::{Bytes, Case, Level, Parameters};
 pub use conv3d::{Convolution, Shape as ConvolutionShape};
+pub use data::Data;
 pub use facts::{DeviceKind, Facts};
 pub use id::CaseId;
 pub use pipe::Pipe;
@@ -77,6 +78,10 @@ pub trait Pattern: Sync {
 
     /// The ids, without sizes, that `profile` measures on a device of this kind.
     fn ids(&self, profile: Profile, kind: DeviceKind) -> Vec<String>;
+
+    /// Small cases of awkward sizes that together run every kernel of the pattern: with
+    /// them a device shows in a moment that it computes and checks right.
+    fn trials(&self) -> &'static [&'static str];
 
     /// Fixes every parameter of one case on a device with these `facts`.
     ///

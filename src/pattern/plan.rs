@@ -4,13 +4,13 @@
 /// What a buffer holds before the work runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// Word `i` is [`super::data::random_word`]`(seed, i)`.
-    RandomWords {
+    /// Word `i` is [`super::Data::word`]`(seed, i)` of the data that the case runs on.
+    Words {
         /// Chooses the sequence.
         seed: u32,
     },
-    /// Element `i`, an f32, is [`super::data::random_f32`]`(seed, i)`.
-    RandomF32 {
+    /// Element `i`, an f32, is [`super::Data::number`]`(seed, i)` of the data that the case runs on.
+    Numbers {
         /// Chooses the sequence.
         seed: u32,
     },
@@ -28,14 +28,14 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// An input filled with random words.
-    pub const fn random_words(bytes: u64, seed: u32) -> Self {
-        Self { bytes, content: Content::RandomWords { seed } }
+    /// An input of words.
+    pub const fn words(bytes: u64, seed: u32) -> Self {
+        Self { bytes, content: Content::Words { seed } }
     }
 
-    /// An input filled with random single-precision numbers.
-    pub const fn random_f32(bytes: u64, seed: u32) -> Self {
-        Self { bytes, content: Content::RandomF32 { seed } }
+    /// An input of single-precision numbers.
+    pub const fn numbers(bytes: u64, seed: u32) -> Self {
+        Self { bytes, content: Content::Numbers { seed } }
     }
 
     /// An output.
@@ -55,6 +55,11 @@ pub enum Arg {
     U32(u32),
     /// A single-precision number.
     F32(f32),
+    /// The code of what the inputs hold, 32 bits: see [`super::Data::code`].
+    Data,
+    /// How far a result may lie from its reference, as a fraction of the magnitudes that
+    /// the pattern says; 0 where the inputs make every result exact.
+    Tolerance(f32),
     /// The address of the four 64-bit words that a check adds to: how many results
     /// were wrong, the lowest wrong index, the balance of all results, and how many
     /// were compared.
@@ -123,5 +128,10 @@ impl Plan {
     /// Memory that all buffers take together, in bytes.
     pub fn footprint_bytes(&self) -> u64 {
         self.buffers.iter().fold(0, |sum, b| sum.saturating_add(b.bytes))
+    }
+
+    /// Whether results are rounded, so that only small integers are compared exactly.
+    pub fn rounds(&self) -> bool {
+        self.check.args.iter().any(|arg| matches!(arg, Arg::Tolerance(_)))
     }
 }

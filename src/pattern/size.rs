@@ -104,7 +104,7 @@ pub fn size_of(id: &CaseId, facts: &Facts, arrays: u64, element_bytes: u64) -> R
     // A tenth stays free for the context, the program itself and whoever else is here.
     if total > facts.free_bytes / 10 * 9 {
         return Err(PlanError::TooLarge(format!(
-            "'{id}' needs {arrays} buffers of {bytes} bytes, {} MiB together, and {} MiB are free; choose a smaller size after '@', or none for the default",
+            "'{id}' needs {arrays} buffers of {bytes} bytes, {} MiB together, and {} MiB are free, of which a tenth is left to others; choose a smaller size after '@', or none for the default",
             total / MIB,
             facts.free_bytes / MIB
         )));

@@ -73,6 +73,10 @@ impl Pattern for Stride {
         ["read", "copy"].iter().flat_map(|operation| strides.iter().map(move |s| format!("stride/{operation}/{s}"))).collect()
     }
 
+    fn trials(&self) -> &'static [&'static str] {
+        &["stride/read/8@640000", "stride/read/64@640000", "stride/copy/8@640000", "stride/copy/64@640000"]
+    }
+
     fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
         let unknown = || PlanError::Unknown(format!("'{id}' is not stride/<read|copy>/<stride bytes>"));
         let [operation @ ("read" | "copy"), stride] = id.parts()[..] else { return Err(unknown()) };
@@ -131,8 +135,8 @@ struct Kernel {
 
 const BLOCK: u64 = 256;
 const READ: Kernel = Kernel { entry: "stride_read", unroll: 16, turns: true };
-/// Where several accesses fall into one sector. On an H200 (2026-12) four in flight moved
-/// 0.86 of the peak at a stride of 4 bytes, and one 0.44.
+/// Where several accesses fall into one sector. In one run on an H200 (2026-12; METHOD.md)
+/// four in flight moved 0.86 of the peak at a stride of 4 bytes, and one 0.44.
 const COPY_DENSE: Kernel = Kernel { entry: "stride_copy_x4", unroll: 4, turns: false };
 /// Where each access has its own sector: 0.44 with one in flight and 0.40 with four at 64 bytes.
 const COPY_SPARSE: Kernel = Kernel { entry: "stride_copy_x1", unroll: 1, turns: false };
@@ -183,9 +187,9 @@ fn plan(copies: bool, array: u64, walk: Walk, facts: &Facts) -> Option<Plan> {
     };
     Some(Plan {
         compared,
-        buffers: vec![output, Buffer::random_words(array, SEED)],
+        buffers: vec![output, Buffer::words(array, SEED)],
         work: Work::Kernel(launch(work, grid, vec![Arg::Buffer(0), Arg::Buffer(1)], vec![], body)),
-        check: launch(check, check_grid, vec![Arg::Buffer(0)], vec![Arg::U32(SEED), Arg::Status], None),
+        check: launch(check, check_grid, vec![Arg::Buffer(0)], vec![Arg::U32(SEED), Arg::Data, Arg::Status], None),
     })
 }
 
@@ -220,6 +224,18 @@ mod tests {
         let c = case("stride/copy/256");
         assert_eq!(c.bytes.requested_read, c.bytes.requested_write);
         assert_eq!(c.bytes.compulsory, 128 << 20);
+    }
+
+    #[test]
+    fn the_kernels_divide_by_the_same_numbers() {
+        let source = include_str!("../../kernels/stride.cu");
+        assert!(
+            source.contains(&format!("const u32 BLOCK = {BLOCK};"))
+                && source.contains(&format!("const u32 READ_UNROLL = {};", READ.unroll))
+        );
+        assert!(
+            source.contains(&format!("copy<{}>(dst", COPY_DENSE.unroll)) && source.contains(&format!("copy<{}>(dst", COPY_SPARSE.unroll))
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Device, Measurement, Missing};
-use crate::pattern::{DeviceKind, Profile};
+use crate::pattern::{Data, DeviceKind, Profile};
 
 /// All measurements of one device, with its environment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct Run {
     pub complete: bool,
     /// How much was to be measured.
     pub profile: Profile,
+    /// What the inputs hold while they are timed; random before schema 1.2.0.
+    #[serde(default)]
+    pub data: Data,
     /// The machine.
     pub host: Host,
     /// What the user wanted noted.
@@ -109,7 +112,7 @@ pub struct Peak {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Peaks {
     /// Memory bandwidth, 10^9 B/s: by the device's attributes, by the data sheet, and the best sound
-    /// `stream` row of the run at level `dram`. Fractions refer to the first.
+    /// `stream` row of the run at level `dram`, of random data. Fractions refer to the first.
     pub memory_gbps: Vec<Peak>,
     /// Arithmetic by pipe, 10^9 flops/s.
     pub compute_gflops: BTreeMap<String, Vec<Peak>>,
@@ -190,7 +193,8 @@ impl Peaks {
 
     /// The best measured peak of a pipe, 10^9 flops/s.
     pub fn compute_measured_gflops(&self, pipe: &str) -> Option<f64> {
-        self.compute_gflops.get(pipe)?.iter().filter(|p| p.provenance == Provenance::Measured).map(|p| p.value).max_by(f64::total_cmp)
+        let measured = self.compute_gflops.get(pipe)?.iter().filter(|peak| peak.provenance == Provenance::Measured).map(|peak| peak.value);
+        measured.filter(|value| value.is_finite() && *value > 0.0).max_by(f64::total_cmp)
     }
 }
 

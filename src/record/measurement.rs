@@ -184,6 +184,14 @@ impl Measurement {
         }
     }
 
+    /// Whether its bandwidth is its bytes over its time; true where it does not tell them.
+    fn adds_up(&self) -> bool {
+        match (&self.bytes, &self.time_ns, self.achieved_gbps) {
+            (Some(bytes), Some(time), Some(gbps)) => (gbps * time.median / bytes.requested() as f64 - 1.0).abs() < 1e-3,
+            _ => true,
+        }
+    }
+
     /// Whether its figures may be drawn or ranked: judged `ok`, and nothing in the row says otherwise.
     pub fn is_sound(&self) -> bool {
         let positive = |figure: Option<f64>| figure.is_some_and(|x| x.is_finite() && x > 0.0);
@@ -193,5 +201,6 @@ impl Measurement {
             && self.mismatches.unwrap_or(0) == 0
             && positive(self.achieved_gbps)
             && positive(self.time_ns.as_ref().map(|time| time.median))
+            && self.adds_up()
     }
 }

@@ -49,16 +49,23 @@ pub(super) const UNKNOWN: &str = "-";
 
 /// A figure, if there is one.
 pub(super) fn figure(value: Option<f64>) -> String {
-    match value.filter(|value| value.is_finite()) {
+    match value.filter(|value| is_credible(*value)) {
         Some(value) if value.abs() >= 100.0 => format!("{value:.1}"),
         Some(value) => words::figure(value),
         None => UNKNOWN.to_owned(),
     }
 }
 
+/// Far beyond whatever is measured here: a figure like this is an error in the document.
+const LARGEST_FIGURE: f64 = 1e12;
+
+fn is_credible(value: f64) -> bool {
+    value.abs() <= LARGEST_FIGURE
+}
+
 /// A fraction in percent.
 pub(super) fn percent(fraction: Option<f64>, decimals: usize) -> String {
-    match fraction.filter(|fraction| fraction.is_finite()) {
+    match fraction.filter(|fraction| is_credible(*fraction)) {
         Some(fraction) => format!("{:.decimals$}", fraction * 100.0),
         None => UNKNOWN.to_owned(),
     }

@@ -99,6 +99,12 @@ pub fn write(runs: &[Run], dir: &Path) -> Result<Written, ReportError> {
     if let Some(path) = foreign(dir) {
         return Err(ReportError::Foreign { path });
     }
+    // By this a folder is known for a report's, should this be cut short.
+    let summary = dir.join(NAMES[0]);
+    if !summary.exists() {
+        let begun = format!("{}\n\nThis report is not finished.\n", markdown::HEADING);
+        write_whole(&summary, begun.as_bytes()).map_err(|source| ReportError::Write { path: summary, source })?;
+    }
     let drawn = chart::draw_all(runs, &dir.join(CHARTS))?;
     let mut written = Written { files: Vec::new(), left_out: drawn.left_out.clone() };
     for (name, text) in
@@ -146,6 +152,16 @@ mod tests {
         let summary = std::fs::read_to_string(dir.path().join("summary.md")).unwrap();
         assert!(summary.contains("![bandwidth](charts/bandwidth.svg)"), "{summary}");
         assert!(summary.contains("- stride: no run has a row of stride at its default size"), "{summary}");
+    }
+
+    #[test]
+    fn a_report_that_was_cut_short_can_be_written_again() {
+        let dir = tempfile::tempdir().unwrap();
+        // A file where the folder of charts should be ends it after its first step.
+        std::fs::write(dir.path().join("summary.md"), format!("{}\n\nThis report is not finished.\n", markdown::HEADING)).unwrap();
+        std::fs::create_dir(dir.path().join(CHARTS)).unwrap();
+        write(&[host()], dir.path()).unwrap();
+        assert!(!std::fs::read_to_string(dir.path().join("summary.md")).unwrap().contains("not finished"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) fn section(runs: &[Run]) -> String {
     let rows = cards.iter().map(|card| row(card, &notes)).collect();
     let mut text = format!(
         "## Beside other cards\n\n{}\nPercentages refer to the data sheet. Measured: f32, arrays beyond the cache, the median of a run; \
-         of several runs of a card, the median of theirs. Published figures were made by others with other programs and methods, \
+         of several runs of a card, the median of those of the newest suite version. Published figures were made by others with other programs and methods, \
          so they are not comparable with measured ones, or among each other, to the last percent. A card that was measured here \
          shows measured figures alone; of several published ones, one is shown: made by a kernel before the driver's copy, then by \
          confidence in the source, then by the size of the arrays.\n\n",

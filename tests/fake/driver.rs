@@ -1,8 +1,9 @@
 //! A driver without a GPU, for tests of the whole program; `tests/common` builds it.
 //!
-//! It answers what hbmark asks and computes nothing: its memory holds nothing, and each launch
-//! takes 3 ms of its clock: the default sizes then stay under the peak of its memory. Checks of writes and copies find everything right; those of reads and
-//! arithmetic, of which a launch does not tell how much they compare, find too little compared.
+//! It answers what hbmark asks and computes nothing: its memory holds poison, and each launch
+//! takes 3 ms of its clock: the default sizes then stay under the peak of its memory. Checks of
+//! writes and copies find everything right; those of reads and arithmetic, of which a launch
+//! does not tell how much they compare, find too little compared.
 //! The environment says what the driver shows:
 //!
 //! - `FAKE_DEVICES`: how many devices, 1 unless said;
@@ -116,8 +117,7 @@ driver! {
     cuMemsetD8Async(_to: u64, _value: u8, _count: usize, _stream: usize) on current() => 0;
     cuMemsetD32Async(_to: u64, _value: u32, _count: usize, _stream: usize) on current() => 0;
     cuMemcpyDtoDAsync_v2(_to: u64, _from: u64, _bytes: usize, _stream: usize) on current() => tick();
-    // Nothing is read back but the four status words of a check.
-    cuMemcpyDtoH_v2(to: &mut [u64; 4], _from: u64, _bytes: usize) on current() => give(to, [0, u64::MAX, 0, COMPARED.load(SeqCst)]);
+    cuMemcpyDtoH_v2(to: *mut u32, _from: u64, bytes: usize) on current() => read(to, bytes);
 
     cuStreamCreateWithPriority(stream: &mut usize, _flags: u32, _priority: i32) on current() => give(stream, 1);
     cuStreamSynchronize(_stream: usize) on current() => 0;
@@ -133,6 +133,20 @@ driver! {
         give(milliseconds, (end.load(SeqCst) - start.load(SeqCst)) as f32)
     };
     cuEventDestroy_v2(_event: &AtomicU64) on current() => 0;
+}
+
+/// The four status words of a check, or poison.
+fn read(to: *mut u32, bytes: usize) -> u32 {
+    // SAFETY: the caller has room for so many bytes.
+    let words = unsafe { std::slice::from_raw_parts_mut(to, bytes / 4) };
+    match words {
+        [status @ ..] if status.len() == 8 => {
+            let compared = COMPARED.load(SeqCst);
+            status.copy_from_slice(&[0, 0, u32::MAX, u32::MAX, 0, 0, compared as u32, (compared >> 32) as u32]);
+        }
+        other => other.fill(0xFFFF_DEAD),
+    }
+    0
 }
 
 fn give<T>(place: &mut T, value: T) -> u32 {

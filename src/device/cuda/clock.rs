@@ -51,8 +51,9 @@ impl<'a> Clock<'a> {
     /// Has each multiprocessor that is free stamp, in the stream's order.
     pub fn stamp(&self, stream: &Stream, end: End) -> Result<(), DeviceError> {
         let places = self.stamps.as_device_ptr().as_raw() + (end as usize * self.units as usize * STAMP * size_of::<u64>()) as u64;
-        let arguments: [*mut c_void; 2] =
-            [std::ptr::from_ref(&places).cast_mut().cast(), std::ptr::from_ref(&self.units).cast_mut().cast()];
+        // Eight bytes each, of which the driver reads as many as the signature says.
+        let arguments = [places, u64::from(self.units)];
+        let arguments: [*mut c_void; 2] = arguments.each_ref().map(|argument| std::ptr::from_ref(argument).cast_mut().cast());
         // One block for each multiprocessor; those that get none leave their place clear.
         // SAFETY: the arguments are those of the signature, and the kernel writes only the
         // `units` places from `places` on.

@@ -13,7 +13,7 @@ use std::sync::{Arc, Once, Weak};
 use cust::CudaApiVersion;
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device as CustDevice, DeviceAttribute};
-use cust::memory::{DeviceBuffer, DevicePointer, mem_get_info};
+use cust::memory::mem_get_info;
 use cust::stream::{Stream, StreamFlags};
 
 use self::error::{at_work, unusable};
@@ -122,9 +122,8 @@ fn order_by_bus() {
 pub struct CudaDevice {
     index: u32,
     device: CustDevice,
-    // Fields drop in this order: modules, memory and stream before the context.
+    // Fields drop in this order: modules and stream before the context.
     modules: Modules,
-    arena: Option<DeviceBuffer<u8>>,
     stream: Stream,
     driver_cuda: (i32, i32),
     capability: (i32, i32),
@@ -172,7 +171,7 @@ impl CudaDevice {
         modules::check_support(driver_cuda, capability)?;
         let context = Context::new(device).map_err(unusable(&format!("creating a context on CUDA device {index}")))?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(unusable("creating a stream"))?;
-        Ok(Self { index, device, modules: Modules::default(), arena: None, stream, driver_cuda, capability, lent: Weak::new(), context })
+        Ok(Self { index, device, modules: Modules::default(), stream, driver_cuda, capability, lent: Weak::new(), context })
     }
 
     /// Has the driver compile every kernel that ships with the program.
@@ -201,32 +200,16 @@ impl CudaDevice {
             Err(error) => Err(format!("the driver does not say: {error}")),
         }
     }
-
-    /// An address of at least `bytes` of memory, the same for every case until a larger one comes.
-    fn reserve(&mut self, bytes: u64) -> Result<DevicePointer<u8>, DeviceError> {
-        let held = self.arena.as_ref().map_or(0, |arena| arena.len() as u64);
-        if held < bytes {
-            // Give back first: both together may not fit.
-            self.arena = None;
-            let length =
-                usize::try_from(bytes).map_err(|_| DeviceError::OutOfMemory(format!("{bytes} bytes exceed this machine's addresses")))?;
-            // SAFETY: any bit pattern is a valid u8, and buffers are filled before use.
-            let arena = unsafe { DeviceBuffer::uninitialized(length) };
-            self.arena = Some(arena.map_err(at_work(&format!("allocating {} MiB on the device", bytes >> 20)))?);
-        }
-        self.arena.as_ref().map(|arena| arena.as_device_ptr()).ok_or_else(|| DeviceError::Failed("no device memory is held".into()))
-    }
 }
 
 impl Device for CudaDevice {
     fn facts(&self) -> Result<Facts, DeviceError> {
         self.activate()?;
         let (free, _) = mem_get_info().map_err(at_work("asking for the free memory"))?;
-        let held = self.arena.as_ref().map_or(0, |arena| arena.len());
         Ok(Facts {
             kind: DeviceKind::Cuda,
             cache_bytes: self.positive(DeviceAttribute::L2CacheSize).ok(),
-            free_bytes: (free + held) as u64,
+            free_bytes: free as u64,
             units: self.attribute(DeviceAttribute::MultiprocessorCount)?.max(1) as u32,
             threads_per_unit: self.attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?.max(1) as u32,
             capability: Some((self.capability.0.cast_unsigned(), self.capability.1.cast_unsigned())),

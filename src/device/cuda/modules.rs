@@ -134,7 +134,7 @@ impl Modules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pattern::{Body, Bytes, CaseId, DeviceKind, Facts, PATTERNS, Profile, Work, plan};
+    use crate::pattern::{Arg, Body, Bytes, CaseId, DeviceKind, Facts, Launch, PATTERNS, Profile, Work, plan};
 
     #[test]
     fn every_shipped_file_states_a_known_ptx_version() {
@@ -203,11 +203,15 @@ mod tests {
             let lines = entry(ptx, launch.kernel).unwrap_or_else(|| panic!("no entry {} in {}", launch.kernel, launch.module));
             let declared = launch.body.unwrap_or_else(|| panic!("{} declares no body", launch.kernel));
             assert_eq!(counted(&lines), Some(declared), "{}", launch.kernel);
-            // Where nothing is loaded twice, the body's share of loads and stores is the case's
-            // share of bytes read and written.
             let Bytes { requested_read, requested_write, issued, .. } = case.bytes;
-            let issued = issued.unwrap_or_else(|| panic!("{id} declares no issued bytes"));
-            if issued == requested_read + requested_write {
+            let (requested, issued) = (requested_read + requested_write, issued.expect("kernels declare what they issue"));
+            if case.id.pattern() == "conv3d" {
+                // Neighbours load what they share once each.
+                assert!(issued >= requested, "{id}");
+            } else {
+                // Nothing is loaded twice, so the body's share of loads and stores is the
+                // case's share of bytes read and written.
+                assert_eq!(issued, requested, "{id}");
                 assert_eq!(u64::from(declared.load_bytes) * requested_write, u64::from(declared.store_bytes) * requested_read, "{id}");
             }
             kernels += 1;
@@ -215,12 +219,62 @@ mod tests {
         assert!(kernels >= 27);
     }
 
+    /// Every launch of every case: the work, where it is a kernel, and the check.
+    fn launches() -> Vec<Launch> {
+        let ids = PATTERNS
+            .iter()
+            .flat_map(|p| p.ids(Profile::Full, DeviceKind::Cuda).into_iter().chain(p.trials().iter().map(|id| (*id).to_owned())));
+        ids.flat_map(|id| {
+            let plan = plan(&CaseId::new(&id), &Facts::H200).unwrap().plan;
+            let work = if let Work::Kernel(launch) = plan.work { Some(launch) } else { None };
+            work.into_iter().chain([plan.check])
+        })
+        .collect()
+    }
+
     #[test]
-    fn every_check_has_an_entry() {
-        for id in PATTERNS.iter().flat_map(|p| p.ids(Profile::Full, DeviceKind::Cuda)) {
-            let check = plan(&CaseId::new(&id), &Facts::H200).unwrap().plan.check;
-            let ptx = SHIPPED.iter().find(|s| s.name == check.module).unwrap().ptx;
-            assert!(entry(ptx, check.kernel).is_some(), "{}", check.kernel);
+    fn every_launch_has_an_entry_with_parameters_of_its_arguments_types() {
+        for launch in launches() {
+            let ptx = SHIPPED.iter().find(|s| s.name == launch.module).unwrap().ptx;
+            let heading = format!(".entry {}(", launch.kernel);
+            let lines = ptx.lines().skip_while(|line| !line.contains(&heading)).skip(1).take_while(|line| !line.starts_with(')'));
+            let types: Vec<&str> = lines.map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+            let of = |arg: &Arg| match arg {
+                Arg::Buffer(_) | Arg::U64(_) | Arg::Status => ".u64",
+                Arg::U32(_) | Arg::Data => ".u32",
+                Arg::F32(_) | Arg::Tolerance(_) => ".f32",
+            };
+            assert_eq!(types, launch.args.iter().map(of).collect::<Vec<_>>(), "{}", launch.kernel);
+        }
+    }
+
+    #[test]
+    fn no_launch_has_more_threads_in_a_block_than_its_kernel_was_compiled_for() {
+        for launch in launches() {
+            let ptx = SHIPPED.iter().find(|s| s.name == launch.module).unwrap().ptx;
+            let bound = entry_head(ptx, launch.kernel).and_then(|head| {
+                let bound = head.split(".maxntid ").nth(1)?;
+                bound.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok()
+            });
+            // Kernels that sum over a block or are tuned state the block that they count on.
+            match bound {
+                Some(bound) => assert_eq!(launch.block, bound, "{}", launch.kernel),
+                None => assert!(launch.kernel.starts_with("check_"), "{} states no block", launch.kernel),
+            }
+        }
+    }
+
+    /// What stands between an entry's name and its body.
+    fn entry_head<'a>(ptx: &'a str, name: &str) -> Option<&'a str> {
+        ptx.split(&format!(".entry {name}(")).nth(1)?.split("\n{").next()
+    }
+
+    #[test]
+    fn the_trials_run_every_kernel() {
+        let launched: Vec<&str> = launches().iter().map(|launch| launch.kernel).collect();
+        let entries = SHIPPED.iter().flat_map(|s| s.ptx.lines()).filter_map(|line| line.split(".entry ").nth(1)?.split('(').next());
+        for entry in entries.filter(|entry| !entry.starts_with("fill_") && *entry != "clock_stamp") {
+            assert!(launched.contains(&entry), "{entry}");
         }
     }
 

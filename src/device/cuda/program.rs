@@ -11,11 +11,42 @@ use serde_json::json;
 use super::CudaDevice;
 use super::clock::{self, Clock, End};
 use super::error::{at_work, raw};
-use crate::device::{Device, DeviceError, Program, STATUS_START, Timing, Variant, Verification};
-use crate::pattern::{Arg, Buffer, Content, Launch, Plan, Work, data};
+use crate::device::{Device, DeviceError, GUARD_WORDS, Program, STATUS_START, Timing, Variant, Verification};
+use crate::pattern::data::POISON;
+use crate::pattern::{Arg, Buffer, Content, Data, Launch, Plan, Work};
 
-/// Buffers start at multiples of this: one large page of the GPU.
-const ALIGNMENT: u64 = 2 << 20;
+const GUARD_BYTES: u64 = GUARD_WORDS * 4;
+
+/// Memory of one buffer of a plan. Each is an allocation of its own and of its exact length,
+/// so that tools which watch memory see a step beyond it; outputs have guards within theirs.
+struct Memory {
+    allocation: DeviceBuffer<u32>,
+    /// Words before the buffer and after it.
+    guard: u64,
+}
+
+impl Memory {
+    fn new(buffer: &Buffer) -> Result<Self, DeviceError> {
+        let guard = if buffer.content == Content::Poison { GUARD_WORDS } else { 0 };
+        let words = usize::try_from(buffer.bytes / 4 + 2 * guard)
+            .map_err(|_| DeviceError::OutOfMemory(format!("{} bytes exceed this machine's addresses", buffer.bytes)))?;
+        // SAFETY: any bit pattern is a valid word, and `load` and `prepare` fill all of it.
+        let allocation = unsafe { DeviceBuffer::uninitialized(words) };
+        let allocation = allocation.map_err(at_work(&format!("allocating {} MiB on the device", buffer.bytes >> 20)))?;
+        Ok(Self { allocation, guard })
+    }
+
+    /// Where the buffer begins.
+    fn address(&self) -> u64 {
+        self.allocation.as_device_ptr().as_raw() + self.guard * 4
+    }
+
+    /// Where the guards begin, on both sides.
+    fn guards(&self) -> Option<[u64; 2]> {
+        let start = self.allocation.as_device_ptr().as_raw();
+        (self.guard > 0).then(|| [start, start + self.allocation.len() as u64 * 4 - GUARD_BYTES])
+    }
+}
 
 /// A kernel looked up once, with its arguments in the form that the driver takes.
 struct Ready<'a> {
@@ -49,10 +80,11 @@ enum Task<'a> {
 pub(super) struct CudaProgram<'a> {
     device: &'a CudaDevice,
     plan: &'a Plan,
-    addresses: Vec<u64>,
+    memory: Vec<Memory>,
     status: DeviceBuffer<u64>,
     work: Task<'a>,
-    check: Ready<'a>,
+    /// What the inputs hold; none before they were filled.
+    data: Option<Data>,
     clock: Clock<'a>,
     start: Event,
     end: Event,
@@ -67,54 +99,64 @@ impl<'a> CudaProgram<'a> {
         for module in ["content", clock::MODULE, plan.check.module].into_iter().chain(work_module) {
             device.modules.ensure(module)?;
         }
-        let mut offsets = Vec::with_capacity(plan.buffers.len());
-        let mut total = 0u64;
-        for buffer in &plan.buffers {
-            offsets.push(total);
-            total += buffer.bytes.next_multiple_of(ALIGNMENT);
-        }
-        let base = device.reserve(total)?.as_raw();
-        let units = device.facts()?.units;
         let device: &'a CudaDevice = device;
-        let addresses: Vec<u64> = offsets.iter().map(|offset| base + offset).collect();
+        let units = device.facts()?.units;
+        let memory = plan.buffers.iter().map(Memory::new).collect::<Result<Vec<_>, _>>()?;
+        let addresses: Vec<u64> = memory.iter().map(Memory::address).collect();
         // SAFETY: any bit pattern is a valid u64, and `verify` sets the words before a check adds to them.
         let status = unsafe { DeviceBuffer::<u64>::uninitialized(STATUS_START.len()) }.map_err(at_work("allocating the status words"))?;
-        let status_address = status.as_device_ptr().as_raw();
         let work = match plan.work {
-            Work::Kernel(ref launch) => Task::Kernel(ready(device, launch, &addresses, status_address)?),
+            Work::Kernel(ref launch) => Task::Kernel(ready(device, launch, &addresses, &[])?),
             Work::Copy { from, to } => Task::Copy { from: addresses[from], to: addresses[to], bytes: plan.buffers[from].bytes as usize },
         };
         let event = || Event::new(EventFlags::DEFAULT).map_err(at_work("creating an event"));
-        let program = Self {
-            device,
-            plan,
-            work,
-            check: ready(device, &plan.check, &addresses, status_address)?,
-            addresses,
-            status,
-            clock: Clock::new(device, units)?,
-            start: event()?,
-            end: event()?,
-        };
-        for index in 0..plan.buffers.len() {
-            program.fill(index)?;
+        let program =
+            Self { device, plan, work, data: None, memory, status, clock: Clock::new(device, units)?, start: event()?, end: event()? };
+        for address in program.guards() {
+            program.poison(address, GUARD_BYTES)?;
         }
-        program.synchronize("filling the buffers")?;
         Ok(program)
     }
 
-    fn fill(&self, index: usize) -> Result<(), DeviceError> {
+    fn addresses(&self) -> Vec<u64> {
+        self.memory.iter().map(Memory::address).collect()
+    }
+
+    /// Where the guards of all outputs begin.
+    fn guards(&self) -> impl Iterator<Item = u64> {
+        self.memory.iter().filter_map(Memory::guards).flatten()
+    }
+
+    /// Poisons memory of a buffer or a guard.
+    fn poison(&self, address: u64, bytes: u64) -> Result<(), DeviceError> {
+        // SAFETY: callers name buffers or guards, whose lengths are whole words.
+        let result = unsafe { cust::sys::cuMemsetD32Async(address, POISON, (bytes / 4) as usize, self.device.stream.as_inner()) };
+        raw("poisoning memory", result)
+    }
+
+    /// Memory of a buffer or a guard, copied here.
+    fn fetch(&self, address: u64, words: usize) -> Result<Vec<u32>, DeviceError> {
+        let mut copy = vec![0u32; words];
+        // SAFETY: `copy` has room for the words, and callers name memory of an allocation.
+        raw("reading memory", unsafe { cust::sys::cuMemcpyDtoH_v2(copy.as_mut_ptr().cast(), address, words * 4) })?;
+        Ok(copy)
+    }
+
+    /// How many words beside the buffers are no longer poison.
+    fn stray(&self) -> Result<u64, DeviceError> {
+        let mut stray = 0;
+        for address in self.guards() {
+            stray += self.fetch(address, GUARD_WORDS as usize)?.iter().filter(|&&word| word != POISON).count() as u64;
+        }
+        Ok(stray)
+    }
+
+    fn fill(&self, index: usize, data: Data) -> Result<(), DeviceError> {
         let Buffer { bytes, content } = self.plan.buffers[index];
-        let address = self.addresses[index];
-        let words = bytes / 4;
         let (kernel, seed) = match content {
-            Content::Poison => {
-                // SAFETY: the buffer holds `words` words at `address`.
-                let result = unsafe { cust::sys::cuMemsetD32Async(address, data::POISON, words as usize, self.device.stream.as_inner()) };
-                return raw("poisoning an output", result);
-            }
-            Content::RandomWords { seed } => ("fill_random_words", seed),
-            Content::RandomF32 { seed } => ("fill_random_f32", seed),
+            Content::Poison => return self.poison(self.memory[index].address(), bytes),
+            Content::Words { seed } => ("fill_words", seed),
+            Content::Numbers { seed } => ("fill_f32", seed),
         };
         // Enough blocks to keep any card's memory busy; the kernel strides over the rest.
         let launch = Launch {
@@ -122,10 +164,10 @@ impl<'a> CudaProgram<'a> {
             kernel,
             grid: 2048,
             block: 256,
-            args: vec![Arg::Buffer(index), Arg::U64(words), Arg::U32(seed)],
+            args: vec![Arg::Buffer(index), Arg::U64(bytes / 4), Arg::U32(seed), Arg::Data],
             body: None,
         };
-        ready(self.device, &launch, &self.addresses, 0)?.launch(&self.device.stream)
+        ready(self.device, &launch, &self.addresses(), &[(Arg::Data, u64::from(data.code()))])?.launch(&self.device.stream)
     }
 
     fn enqueue(&self) -> Result<(), DeviceError> {
@@ -154,23 +196,22 @@ impl<'a> CudaProgram<'a> {
     }
 }
 
-fn ready<'a>(device: &'a CudaDevice, launch: &Launch, addresses: &[u64], status: u64) -> Result<Ready<'a>, DeviceError> {
+/// Looks a kernel up and sets its arguments; `bound` has the values of those that a plan leaves open.
+fn ready<'a>(device: &'a CudaDevice, launch: &Launch, addresses: &[u64], bound: &[(Arg, u64)]) -> Result<Ready<'a>, DeviceError> {
     let function = device
         .modules
         .get(launch.module)?
         .get_function(launch.kernel)
         .map_err(at_work(&format!("looking up the kernel '{}'", launch.kernel)))?;
-    let args = launch
-        .args
-        .iter()
-        .map(|arg| match *arg {
-            Arg::Buffer(index) => addresses[index],
-            Arg::U64(value) => value,
-            Arg::U32(value) => u64::from(value),
-            Arg::F32(value) => u64::from(value.to_bits()),
-            Arg::Status => status,
-        })
-        .collect();
+    let value = |arg: &Arg| match *arg {
+        Arg::Buffer(index) => Some(addresses[index]),
+        Arg::U64(value) => Some(value),
+        Arg::U32(value) => Some(u64::from(value)),
+        Arg::F32(value) => Some(u64::from(value.to_bits())),
+        Arg::Data | Arg::Tolerance(_) | Arg::Status => bound.iter().find(|(open, _)| open == arg).map(|(_, value)| *value),
+    };
+    let args: Option<Vec<u64>> = launch.args.iter().map(value).collect();
+    let args = args.ok_or_else(|| DeviceError::Failed(format!("an argument of '{}' has no value", launch.kernel)))?;
     Ok(Ready { name: launch.kernel, function, grid: launch.grid, block: launch.block, args })
 }
 
@@ -206,20 +247,40 @@ impl Program for CudaProgram<'_> {
         Ok(Timing { ns: f64::from(ms) * 1e6, sm_clock_mhz: self.clock.mhz()? })
     }
 
-    fn verify(&mut self) -> Result<Verification, DeviceError> {
+    fn prepare(&mut self, data: Data) -> Result<(), DeviceError> {
         for (index, buffer) in self.plan.buffers.iter().enumerate() {
-            if buffer.content == Content::Poison {
-                self.fill(index)?;
+            if buffer.content == Content::Poison || self.data != Some(data) {
+                self.fill(index, data)?;
             }
         }
+        self.data = Some(data);
+        self.synchronize("filling the buffers")
+    }
+
+    fn check(&mut self) -> Result<Verification, DeviceError> {
+        let data = self.data.ok_or_else(|| DeviceError::Failed("the buffers were never filled".into()))?;
         for (index, word) in STATUS_START.into_iter().enumerate() {
             self.set_status(index, word)?;
         }
-        self.enqueue()?;
-        self.check.launch(&self.device.stream)?;
+        let check = &self.plan.check;
+        let bound = check.args.iter().filter_map(|&arg| match arg {
+            Arg::Data => Some((arg, u64::from(data.code()))),
+            Arg::Tolerance(tolerance) => Some((arg, u64::from(data.tolerance(tolerance).to_bits()))),
+            Arg::Status => Some((arg, self.status.as_device_ptr().as_raw())),
+            _ => None,
+        });
+        ready(self.device, check, &self.addresses(), &bound.collect::<Vec<_>>())?.launch(&self.device.stream)?;
         self.synchronize("checking the results")?;
         let mut status = STATUS_START;
         self.status.copy_to(&mut status).map_err(at_work("reading the check's result"))?;
-        Ok(Verification::from_status(status, self.plan.compared))
+        Ok(Verification::from_status(status, self.plan.compared, self.stray()?))
+    }
+
+    fn alter(&mut self, buffer: usize, change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError> {
+        let memory = &self.memory[buffer];
+        let mut words = self.fetch(memory.address(), memory.allocation.len() - memory.guard as usize)?;
+        change(&mut words);
+        // SAFETY: the words came from there.
+        raw("writing memory", unsafe { cust::sys::cuMemcpyHtoD_v2(memory.address(), words.as_ptr().cast(), words.len() * 4) })
     }
 }

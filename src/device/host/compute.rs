@@ -140,7 +140,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use crate::pattern::compute::{ADDEND, MULTIPLIER, reference};
-    use crate::pattern::{Plan, Work};
+    use crate::pattern::{Data, Plan, Work};
 
     /// The case with few iterations, so that tests are quick.
     fn short(workers: usize) -> Plan {
@@ -160,7 +160,7 @@ mod tests {
     fn every_instruction_set_that_fuses_gives_the_exact_result() {
         for isa in Isa::all().into_iter().filter(|isa| isa.fused()) {
             for workers in [1, 2, 3] {
-                assert!(with_plan(isa, workers, &short(workers), |program| crate::device::Program::verify(program).unwrap()).passed());
+                assert!(with_plan(isa, workers, &short(workers), |program| verify(program, Data::Random)).passed());
             }
         }
     }

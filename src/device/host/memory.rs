@@ -5,13 +5,14 @@ use std::ops::Range;
 
 use memmap2::{MmapMut, MmapOptions};
 
-use crate::device::DeviceError;
+use crate::device::{DeviceError, GUARD_WORDS};
 use crate::pattern::Plan;
 
 /// The smallest page of all systems that matter: buffers begin at multiples of it.
 const PAGE: u64 = 4 << 10;
 /// A huge page of x86-64 and of aarch64 with 4 KiB pages.
 const HUGE_PAGE: u64 = 2 << 20;
+const GUARD_BYTES: u64 = GUARD_WORDS * 4;
 /// Mappings have multiples of this, so that cases of about one size, with buffers in
 /// other numbers, share one: clearing the pages of 2 GiB takes up to 3 s.
 const GRANULE: u64 = 64 << 20;
@@ -84,21 +85,22 @@ fn refusal(needed: u64, room: u64, why: &str) -> DeviceError {
     DeviceError::OutOfMemory(format!("{} MiB of main memory are needed and {} MiB are free{why}", needed.div_ceil(mib), room / mib))
 }
 
-/// Where buffers of these lengths begin, and where the last one ends.
+/// Where buffers of these lengths begin, with a guard on both sides of each, and where
+/// the last guard ends.
 fn layout(lengths: impl Iterator<Item = u64>) -> (Vec<u64>, u64) {
     let mut end = 0u64;
     let offsets = lengths
         .map(|length| {
             let align = if length >= HUGE_PAGE { HUGE_PAGE } else { PAGE };
-            let offset = end.div_ceil(align).saturating_mul(align);
-            end = offset.saturating_add(length);
+            let offset = end.saturating_add(GUARD_BYTES).div_ceil(align).saturating_mul(align);
+            end = offset.saturating_add(length).saturating_add(GUARD_BYTES);
             offset
         })
         .collect();
     (offsets, end)
 }
 
-/// One buffer of the plan that is loaded. The arena outlives it, and the arena is not
+/// One buffer of the plan that is loaded, or a guard beside one. The arena outlives it, and the arena is not
 /// carved anew meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Region {
@@ -116,6 +118,17 @@ impl Region {
     /// Words it holds.
     pub fn words(self) -> u64 {
         self.words as u64
+    }
+
+    /// What lies before and after it.
+    pub fn guards(self) -> [Self; 2] {
+        let words = GUARD_WORDS as usize;
+        [self.start.wrapping_sub(words), self.start.wrapping_add(self.words)].map(|start| Self { start, words })
+    }
+
+    /// Itself and the guard after it.
+    pub fn with_guard(self) -> Self {
+        Self { words: self.words + GUARD_WORDS as usize, ..self }
     }
 
     /// The address of the words in `range`.
@@ -175,8 +188,8 @@ mod tests {
             let (offsets, end) = layout(lengths.iter().copied());
             let mut free_from = 0;
             for (offset, length) in offsets.iter().zip(&lengths) {
-                prop_assert!(offset.is_multiple_of(PAGE) && *offset >= free_from);
-                free_from = offset + length;
+                prop_assert!(offset.is_multiple_of(PAGE) && *offset >= free_from + GUARD_BYTES);
+                free_from = offset + length + GUARD_BYTES;
             }
             prop_assert_eq!(end, free_from);
         }
@@ -205,7 +218,7 @@ mod tests {
     #[test]
     fn more_than_the_free_memory_is_refused_with_both_figures() {
         let e = Arena::default().carve(&plan(&[100 << 20]), 50 << 20).unwrap_err();
-        assert_eq!(e, DeviceError::OutOfMemory("102 MiB of main memory are needed and 50 MiB are free".into()));
+        assert_eq!(e, DeviceError::OutOfMemory("105 MiB of main memory are needed and 50 MiB are free".into()));
     }
 
     #[test]

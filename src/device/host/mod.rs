@@ -16,7 +16,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
 
 use super::{Device, DeviceError, Program, Sensors, Timing, Variant, Verification, machine};
-use crate::pattern::{Arg, Buffer, Content, DeviceKind, Facts, Launch, Plan, Work, data};
+use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Plan, Work, data};
 use crate::record::{self, Ecc, Memory, Missing, Pcie, PowerLimits, RemappedRows, known, slug};
 use isa::{Isa, Kernel, Simd};
 use memory::{Arena, Region};
@@ -173,9 +173,13 @@ impl HostDevice {
         };
         let regions = self.arena.carve(plan, machine::memory().available_bytes)?;
         let loaded = Loaded { isa: self.isa, workers: self.workers(), regions: &regions };
-        let (timed, check) = (loaded.timed(work)?, loaded.check(&plan.check)?);
-        let program = HostProgram { device: self, plan, regions, timed, check };
-        program.fill(|_| true);
+        let timed = loaded.timed(work)?;
+        // Refused now rather than after the measurement.
+        drop(loaded.check(&plan.check, Data::default())?);
+        let program = HostProgram { device: self, plan, regions, timed, data: None };
+        for guard in program.regions.iter().flat_map(|region| region.guards()) {
+            program.fill(guard, Content::Poison, Data::default());
+        }
         Ok(program)
     }
 }
@@ -199,12 +203,12 @@ impl Loaded<'_> {
         }
     }
 
-    fn check(&self, launch: &Launch) -> Result<Task<Findings>, DeviceError> {
+    fn check(&self, launch: &Launch, data: Data) -> Result<Task<Findings>, DeviceError> {
         self.buffers_differ(launch)?;
         match launch.module {
-            "stream" => stream::check(launch, self),
-            "stride" => stride::check(launch, self),
-            "conv3d" => conv3d::check(launch, self),
+            "stream" => stream::check(launch, data, self),
+            "stride" => stride::check(launch, data, self),
+            "conv3d" => conv3d::check(launch, data, self),
             "compute" => compute::check(launch, self),
             _ => Err(self.unknown(launch)),
         }
@@ -247,7 +251,8 @@ struct HostProgram<'a> {
     plan: &'a Plan,
     regions: Vec<Region>,
     timed: Timed,
-    check: Task<Findings>,
+    /// What the inputs hold; none before they were filled.
+    data: Option<Data>,
 }
 
 impl HostProgram<'_> {
@@ -256,19 +261,17 @@ impl HostProgram<'_> {
         self.device.pool.broadcast(|worker| task(Share { worker: worker.index(), workers: worker.num_threads() }))
     }
 
-    /// Gives the buffers that `which` names what they hold before the work.
-    fn fill(&self, which: impl Fn(&Buffer) -> bool) {
-        for (buffer, &region) in self.plan.buffers.iter().zip(&self.regions) {
-            if which(buffer) {
-                self.launch(|share| self.device.isa.run(Fill { content: buffer.content, share, region }));
-            }
-        }
+    fn fill(&self, region: Region, content: Content, data: Data) {
+        self.launch(|share| self.device.isa.run(Fill { content, data, share, region }));
     }
 
-    fn check(&self) -> Verification {
-        let found = self.launch(&self.check).into_iter().fold(Findings::NONE, Findings::merge);
-        // The shares of all workers are proven to be all items, so nothing is left to balance.
-        Verification::from_status([found.mismatches, found.first_bad, 0, found.compared], self.plan.compared)
+    /// How many words beside the buffers are no longer poison.
+    fn stray(&self) -> u64 {
+        let guards = self.regions.iter().flat_map(|region| region.guards());
+        // SAFETY: nothing writes while a check runs.
+        let strays =
+            guards.map(|guard| unsafe { guard.slice::<u32>(0..guard.words()) }.iter().filter(|&&word| word != data::POISON).count());
+        strays.sum::<usize>() as u64
     }
 }
 
@@ -294,16 +297,38 @@ impl Program for HostProgram<'_> {
         Ok(Timing { ns: start.elapsed().as_nanos() as f64, sm_clock_mhz: None })
     }
 
-    fn verify(&mut self) -> Result<Verification, DeviceError> {
-        self.fill(|buffer| buffer.content == Content::Poison);
-        self.execute(1)?;
-        Ok(self.check())
+    fn prepare(&mut self, data: Data) -> Result<(), DeviceError> {
+        for (buffer, &region) in self.plan.buffers.iter().zip(&self.regions) {
+            if buffer.content == Content::Poison || self.data != Some(data) {
+                self.fill(region, buffer.content, data);
+            }
+        }
+        self.data = Some(data);
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<Verification, DeviceError> {
+        let data = self.data.ok_or_else(|| DeviceError::Failed("the buffers were never filled".into()))?;
+        let loaded = Loaded { isa: self.device.isa, workers: self.device.workers(), regions: &self.regions };
+        let check = loaded.check(&self.plan.check, data)?;
+        let found = self.launch(&check).into_iter().fold(Findings::NONE, Findings::merge);
+        // The shares of all workers are proven to be all items, so nothing is left to balance.
+        let status = [found.mismatches, found.first_bad, 0, found.compared];
+        Ok(Verification::from_status(status, self.plan.compared, self.stray()))
+    }
+
+    fn alter(&mut self, buffer: usize, change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError> {
+        let region = self.regions[buffer].with_guard();
+        // SAFETY: nothing runs, and this is the only slice.
+        change(unsafe { region.slice_mut(0..region.words()) });
+        Ok(())
     }
 }
 
 /// Fills a share of a buffer, with the split that the kernels use.
 struct Fill {
     content: Content,
+    data: Data,
     share: Share,
     region: Region,
 }
@@ -317,8 +342,8 @@ impl Kernel for Fill {
         // SAFETY: shares do not overlap, and nothing else runs.
         let words: &mut [u32] = unsafe { self.region.slice_mut(part.clone()) };
         match self.content {
-            Content::RandomWords { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = data::random_word(seed, i)),
-            Content::RandomF32 { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = data::random_f32(seed, i).to_bits()),
+            Content::Words { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.word(seed, i)),
+            Content::Numbers { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.number(seed, i).to_bits()),
             Content::Poison => words.fill(data::POISON),
         }
     }
@@ -346,19 +371,29 @@ mod testing {
         for workers in [1, 2, 3] {
             let plan = plan(id, workers);
             for isa in Isa::all() {
-                let verification = with_plan(isa, workers, &plan, |program| program.verify().unwrap());
-                assert!(verification.passed(), "{id} with {} on {workers} workers: {verification:?}", isa.name());
+                for data in [Data::Random, Data::SmallIntegers] {
+                    let verification = with_plan(isa, workers, &plan, |program| verify(program, data));
+                    assert!(verification.passed(), "{id} with {} on {workers} workers, {data}: {verification:?}", isa.name());
+                }
             }
         }
+    }
+
+    /// What the check finds after one execution on this data.
+    pub(super) fn verify(program: &mut HostProgram, data: Data) -> Verification {
+        program.prepare(data).unwrap();
+        program.execute(1).unwrap();
+        program.check().unwrap()
     }
 
     /// What the check finds after `tamper` has had the result, or the input before the work.
     pub(super) fn found(plan: &Plan, before: impl FnOnce(&[Region]), after: impl FnOnce(&[Region])) -> Verification {
         with_plan(Isa::best(), 2, plan, |program| {
+            program.prepare(Data::Random).unwrap();
             before(&program.regions);
             program.execute(1).unwrap();
             after(&program.regions);
-            program.check()
+            program.check().unwrap()
         })
     }
 
@@ -376,6 +411,47 @@ mod testing {
 mod tests {
     use super::testing::*;
     use super::*;
+
+    #[test]
+    fn whatever_the_inputs_hold_is_verified() {
+        for id in [
+            "stream/read/f32@4100",
+            "stream/copy/f32@4100",
+            "stream/triad/f32@4100",
+            "stride/read/64@6400",
+            "stride/copy/8@6400",
+            "conv3d/direct/f32/3x9@4x3x17",
+            "conv3d/depthwise/f32/3x3@4x3x17",
+        ] {
+            let plan = plan(id, 2);
+            for data in [Data::Zero, Data::Constant, Data::Random, Data::SmallIntegers] {
+                assert!(with_plan(Isa::best(), 2, &plan, |program| verify(program, data)).passed(), "{id} {data}");
+            }
+        }
+    }
+
+    #[test]
+    fn inputs_are_filled_anew_only_for_other_data() {
+        with_plan(Isa::best(), 2, &plan("stream/copy/f32@4096", 2), |program| {
+            program.prepare(Data::Random).unwrap();
+            words(&program.regions, 1)[7] ^= 1;
+            program.prepare(Data::Random).unwrap();
+            program.execute(1).unwrap();
+            assert_eq!(program.check().unwrap().first_bad, Some(7));
+            assert!(verify(program, Data::Zero).passed());
+        });
+    }
+
+    #[test]
+    fn a_write_on_either_side_of_a_buffer_is_found() {
+        for offset in [-1isize, 1024] {
+            let found = found(&plan("stream/write/f32@4096", 2), nothing, |regions| {
+                // SAFETY: guards lie on both sides of the buffer, and nothing runs.
+                unsafe { regions[0].address::<u32>(0).offset(offset).write(5) }
+            });
+            assert_eq!((found.mismatches, found.stray), (0, 1), "{offset}");
+        }
+    }
 
     #[test]
     fn the_facts_are_those_of_a_host() {

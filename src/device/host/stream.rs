@@ -5,7 +5,7 @@ use super::memory::Region;
 use super::share::{Findings, Share, compare};
 use super::{Loaded, Stores, Task, Timed};
 use crate::device::DeviceError;
-use crate::pattern::{Arg, Launch, data};
+use crate::pattern::{Arg, Data, Launch, data};
 
 /// Words of a cache line: what one step of a pass handles.
 const LINE: usize = 16;
@@ -329,24 +329,37 @@ pub(super) fn check_partial(share: Share, partials: Region, expected: u64) -> Fi
 }
 
 /// The task that checks the result of a launch of this module.
-pub(super) fn check(launch: &Launch, loaded: &Loaded) -> Result<Task<Findings>, DeviceError> {
+pub(super) fn check(launch: &Launch, data: Data, loaded: &Loaded) -> Result<Task<Findings>, DeviceError> {
     let isa = loaded.isa;
     match (launch.kernel, &launch.args[..]) {
-        ("check_stream_read", &[Arg::Buffer(partials), Arg::U64(n), Arg::U32(seed), Arg::Status]) => {
+        ("check_stream_read", &[Arg::Buffer(partials), Arg::U64(n), Arg::U32(seed), Arg::Data, Arg::Status]) => {
             let partials = loaded.partials(partials)?;
-            Ok(Box::new(move |share| check_partial(share, partials, isa.run(ExpectedSum { share, n, seed }))))
+            Ok(Box::new(move |share| check_partial(share, partials, isa.run(ExpectedSum { share, n, seed, data }))))
         }
         ("check_stream_write", &[Arg::Buffer(output), Arg::U64(n), Arg::U32(seed), Arg::Status]) => {
             let output = loaded.region(output, n)?;
             Ok(Box::new(move |share| isa.run(CheckWords { share, output, n, expected: |i| data::ramp_word(seed, i) })))
         }
-        ("check_words", &[Arg::Buffer(output), Arg::U64(n), Arg::U32(seed), Arg::Status]) => {
+        ("check_words", &[Arg::Buffer(output), Arg::U64(n), Arg::U32(seed), Arg::Data, Arg::Status]) => {
             let output = loaded.region(output, n)?;
-            Ok(Box::new(move |share| isa.run(CheckWords { share, output, n, expected: |i| data::random_word(seed, i) })))
+            Ok(Box::new(move |share| isa.run(CheckWords { share, output, n, expected: |i| data.word(seed, i) })))
         }
-        ("check_stream_triad", &[Arg::Buffer(output), Arg::U64(n), Arg::U32(seed_b), Arg::U32(seed_c), Arg::F32(scalar), Arg::Status]) => {
+        (
+            "check_stream_triad",
+            &[
+                Arg::Buffer(output),
+                Arg::U64(n),
+                Arg::U32(seed_b),
+                Arg::U32(seed_c),
+                Arg::F32(scalar),
+                Arg::Data,
+                Arg::Tolerance(tolerance),
+                Arg::Status,
+            ],
+        ) => {
             let output = loaded.region(output, n)?;
-            Ok(Box::new(move |share| isa.run(CheckTriad { share, output, n, seeds: [seed_b, seed_c], scalar })))
+            let tolerance = data.tolerance(tolerance).into();
+            Ok(Box::new(move |share| isa.run(CheckTriad { share, output, n, seeds: [seed_b, seed_c], scalar, data, tolerance })))
         }
         _ => Err(loaded.unknown(launch)),
     }
@@ -356,6 +369,7 @@ struct ExpectedSum {
     share: Share,
     n: u64,
     seed: u32,
+    data: Data,
 }
 
 impl Kernel for ExpectedSum {
@@ -364,7 +378,7 @@ impl Kernel for ExpectedSum {
     #[inline(always)]
     fn run<S: Simd>(self, _simd: S) -> u64 {
         let part = self.share.of(self.n, GRAIN);
-        part.fold(0, |sum, i| sum.wrapping_add(data::weighted(data::random_word(self.seed, i), i)))
+        part.fold(0, |sum, i| sum.wrapping_add(data::weighted(self.data.word(self.seed, i), i)))
     }
 }
 
@@ -393,6 +407,9 @@ struct CheckTriad {
     n: u64,
     seeds: [u32; 2],
     scalar: f32,
+    data: Data,
+    /// Of the sum of both terms' magnitudes.
+    tolerance: f64,
 }
 
 impl Kernel for CheckTriad {
@@ -404,10 +421,10 @@ impl Kernel for CheckTriad {
         // SAFETY: nothing writes while a check runs.
         let results: &[f32] = unsafe { self.output.slice(part.clone()) };
         compare(part.start, results, |i, got| {
-            let [b, c] = self.seeds.map(|seed| f64::from(data::random_f32(seed, i)));
+            let [b, c] = self.seeds.map(|seed| f64::from(self.data.number(seed, i)));
             let product = f64::from(self.scalar) * c;
-            // One rounding of the product and one of the sum, 2^-24 of each at most. A NaN fails.
-            (f64::from(got) - (b + product)).abs() <= (b.abs() + product.abs()) / f64::from(1 << 23)
+            // A NaN fails.
+            (f64::from(got) - (b + product)).abs() <= self.tolerance * (b.abs() + product.abs())
         })
     }
 }

@@ -9,7 +9,7 @@ use super::share::{Findings, Share, compare};
 use super::{Loaded, Stores, Task, Timed, stream};
 use crate::device::DeviceError;
 use crate::pattern::data;
-use crate::pattern::{Arg, Launch};
+use crate::pattern::{Arg, Data, Launch};
 
 /// Words of a cache line.
 const LINE: u64 = 16;
@@ -219,10 +219,18 @@ pub(super) fn kernel(launch: &Launch, loaded: &Loaded) -> Result<Timed, DeviceEr
 }
 
 /// The task that checks the result of a launch of this module.
-pub(super) fn check(launch: &Launch, loaded: &Loaded) -> Result<Task<Findings>, DeviceError> {
+pub(super) fn check(launch: &Launch, data: Data, loaded: &Loaded) -> Result<Task<Findings>, DeviceError> {
     let isa = loaded.isa;
-    let &[Arg::Buffer(first), Arg::U64(words), Arg::U64(accesses), Arg::U64(stride), Arg::U64(shift), Arg::U32(seed), Arg::Status] =
-        &launch.args[..]
+    let &[
+        Arg::Buffer(first),
+        Arg::U64(words),
+        Arg::U64(accesses),
+        Arg::U64(stride),
+        Arg::U64(shift),
+        Arg::U32(seed),
+        Arg::Data,
+        Arg::Status,
+    ] = &launch.args[..]
     else {
         return Err(loaded.unknown(launch));
     };
@@ -230,11 +238,11 @@ pub(super) fn check(launch: &Launch, loaded: &Loaded) -> Result<Task<Findings>, 
     match launch.kernel {
         "check_stride_read" => {
             let partials = loaded.partials(first)?;
-            Ok(Box::new(move |share| stream::check_partial(share, partials, isa.run(ExpectedSum { laps, share, seed }))))
+            Ok(Box::new(move |share| stream::check_partial(share, partials, isa.run(ExpectedSum { laps, share, seed, data }))))
         }
         "check_stride_copy" => {
             let output = loaded.region(first, words)?;
-            Ok(Box::new(move |share| isa.run(CheckCopy { laps, share, output, seed })))
+            Ok(Box::new(move |share| isa.run(CheckCopy { laps, share, output, seed, data })))
         }
         _ => Err(loaded.unknown(launch)),
     }
@@ -245,6 +253,7 @@ struct ExpectedSum {
     laps: Laps,
     share: Share,
     seed: u32,
+    data: Data,
 }
 
 impl Kernel for ExpectedSum {
@@ -254,7 +263,7 @@ impl Kernel for ExpectedSum {
     fn run<S: Simd>(self, _simd: S) -> u64 {
         let laps = self.laps;
         let at = |position, k| {
-            let word = data::random_word(self.seed, position * laps.stride + k * laps.shift);
+            let word = self.data.word(self.seed, position * laps.stride + k * laps.shift);
             data::weighted(word, k * laps.lap + position)
         };
         laps.positions(self.share).fold(0, |sum: u64, position| (0..laps.laps).fold(sum, |sum, k| sum.wrapping_add(at(position, k))))
@@ -266,6 +275,7 @@ struct CheckCopy {
     share: Share,
     output: Region,
     seed: u32,
+    data: Data,
 }
 
 impl Kernel for CheckCopy {
@@ -277,7 +287,7 @@ impl Kernel for CheckCopy {
         let between = if self.laps.laps > 1 { self.laps.shift } else { self.laps.stride } - 1;
         // SAFETY: nothing writes while a check runs.
         compare(part.start, unsafe { self.output.slice(part) }, |i, word: u32| {
-            word == if i & between == 0 { data::random_word(self.seed, i) } else { data::POISON }
+            word == if i & between == 0 { self.data.word(self.seed, i) } else { data::POISON }
         })
     }
 }

@@ -123,6 +123,21 @@ mod tests {
     }
 
     #[test]
+    fn the_kernels_divide_by_the_same_numbers() {
+        let source = include_str!("../../../kernels/conv3d.cu");
+        for (name, value) in [
+            ("LANES_WIDE", LANES_WIDE),
+            ("LANES_HIGH", LANES_HIGH),
+            ("WARPS", WARPS),
+            ("ROWS", ROWS),
+            ("CHANNELS", CHANNELS),
+            ("PLANES", PLANES),
+        ] {
+            assert!(source.contains(&format!("const u32 {name} = {value};")), "{name}");
+        }
+    }
+
+    #[test]
     fn a_thread_takes_four_columns_where_the_width_allows() {
         let shape = |width| Shape { batch: 1, channels_in: 1, channels_out: 1, extent: [1, 1, width], convolution: Convolution::Direct };
         assert_eq!([4, 6, 7, 8].map(|width| Tiling::new(&shape(width)).unwrap().vector), [4, 1, 1, 4]);
