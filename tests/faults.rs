@@ -154,7 +154,7 @@ fn devices_of_one_name_are_all_measured_and_told_apart() {
     let out = folder.path().join("out");
     let (exit, shows, says) = run(&[("FAKE_DEVICES", "2")], &CASES, &out);
     assert_eq!(exit, Some(0), "{says}");
-    assert!(shows.contains("NVIDIA Fake (1): ") && shows.contains("NVIDIA Fake (2): "), "{shows}");
+    assert!(shows.contains("NVIDIA Fake, device 0: ") && shows.contains("NVIDIA Fake, device 1: "), "{shows}");
     for index in [0, 1] {
         let run = load(&out.join(format!("nvidia-fake-{index}")));
         assert_eq!((run.device.index, run.complete), (Some(index), true));
