@@ -113,6 +113,7 @@ fn run(kind: DeviceKind, name: &str) -> Run {
         finished_at: Some("2026-01-02T03:04:25Z".into()),
         complete: true,
         profile: Profile::Quick,
+        cases: Vec::new(),
         host: Host {
             hostname: None,
             os: Some("Linux".into()),

@@ -3,8 +3,10 @@
 mod exit;
 mod list;
 mod output;
+mod prepare;
 mod progress;
 mod report;
+mod resume;
 mod run;
 
 use std::process::ExitCode;
@@ -12,6 +14,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use self::output::note;
+use crate::session::{CHILD_COMMAND, serve};
 
 pub use exit::{Exit, Failure};
 
@@ -43,6 +46,9 @@ enum Command {
     List(list::Args),
     /// Write charts, CSV and Markdown from run documents; needs no device
     Report(report::Args),
+    /// Measure what standard input asks for: a part of 'run', never called by hand
+    #[command(name = CHILD_COMMAND, hide = true)]
+    Child,
 }
 
 /// Reads the command line and does what it says.
@@ -62,6 +68,7 @@ fn command() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Child => serve().map(|()| Exit::Done).map_err(Failure::from),
     };
     let exit = result.unwrap_or_else(|failure| {
         note(&format!("error: {failure}"));

@@ -38,12 +38,16 @@ pub fn measure(
     match observe(case, device, &Budget::of(profile, facts.kind), go_on) {
         Ok(Some(observed)) => Ok(Measured { row: evaluate(case, observed, facts, peaks), device_lost: false }),
         Ok(None) => Err(Interrupted),
-        Err(error) => Ok(Measured { row: failed(case, &error), device_lost: matches!(error, DeviceError::Lost(_)) }),
+        Err(error) => Ok(Measured {
+            row: failed(case, status_of_device(&error), error.to_string()),
+            device_lost: matches!(error, DeviceError::Lost(_)),
+        }),
     }
 }
 
-fn failed(case: &Case, error: &DeviceError) -> Measurement {
-    let row = Measurement::without_figures(&case.id.to_string(), case.id.pattern(), status_of_device(error), error.to_string());
+/// The row of a case that gave no figures.
+pub fn failed(case: &Case, status: Status, reason: String) -> Measurement {
+    let row = Measurement::without_figures(&case.id.to_string(), case.id.pattern(), status, reason);
     Measurement { level: Some(case.level), parameters: case.parameters.clone(), ..row }
 }
 

@@ -2,13 +2,11 @@
 
 mod case;
 mod sampling;
-mod session;
 pub mod statistics;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod verdict;
 
-pub use case::{Interrupted, Measured, measure};
+pub use case::{Interrupted, Measured, failed, measure};
 pub use sampling::{Budget, Count, Noise, Samples, StopRule, TimeLimit, sample, stop_rules};
-pub use session::{Event, Plans, SessionError, run};
 pub use verdict::verdict;

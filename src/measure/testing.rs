@@ -36,28 +36,6 @@ impl Program for &mut Steady {
     }
 }
 
-/// A steady device whose `nth` load fails with `fault`.
-pub struct Faulty {
-    pub steady: Steady,
-    pub fault: DeviceError,
-    pub nth: u32,
-    /// How many loads there have been.
-    pub loads: u32,
-}
-
-impl Device for Faulty {
-    fn facts(&self) -> Result<Facts, DeviceError> {
-        self.steady.facts()
-    }
-    fn identity(&self) -> Result<record::Device, DeviceError> {
-        self.steady.identity()
-    }
-    fn load<'a>(&'a mut self, plan: &'a Plan) -> Result<Box<dyn Program + 'a>, DeviceError> {
-        self.loads += 1;
-        if self.loads == self.nth { Err(self.fault.clone()) } else { self.steady.load(plan) }
-    }
-}
-
 pub fn row(id: &str, device: &mut Steady, peaks: &Peaks) -> Measurement {
     let case = pattern::plan(&CaseId::new(id), &Facts::H200).unwrap();
     measure(&case, device, &Facts::H200, Profile::Quick, peaks, &|| true).unwrap().row

@@ -20,8 +20,8 @@ pub struct Run {
     pub started_at: String,
     /// When the last case ended, UTC; null while the run is under way.
     pub finished_at: Option<String>,
-    /// Whether every planned case was measured; false while under way, after an interruption,
-    /// and when the device was lost.
+    /// Whether every case was tried; false while under way, after an interruption, and when
+    /// cases were left out because the device was lost.
     pub complete: bool,
     /// How much was to be measured.
     pub profile: Profile,
@@ -33,8 +33,21 @@ pub struct Run {
     pub device: Device,
     /// What the fractions refer to.
     pub peaks: Peaks,
-    /// One row a case, in the order of measurement.
+    /// The ids of the cases to measure, in order; empty in documents before version 1.2.
+    #[serde(default)]
+    pub cases: Vec<String>,
+    /// One row a case, in the order of `cases`; that of measurement, unless the run was completed later.
     pub measurements: Vec<Measurement>,
+}
+
+impl Run {
+    /// Enters a row in its place: an earlier row of the same case gives way.
+    pub fn enter(&mut self, row: Measurement) {
+        self.peaks.note(&row);
+        self.measurements.retain(|other| other.id != row.id);
+        self.measurements.push(row);
+        self.measurements.sort_by_key(|row| self.cases.iter().position(|id| *id == row.id));
+    }
 }
 
 /// The program that wrote a document.
@@ -139,8 +152,50 @@ impl Peaks {
         self.memory_gbps.iter().find(|p| p.provenance == Provenance::DeviceAttributes).map(|p| p.value)
     }
 
+    /// Enters a measured compute peak among those that later rows refer to.
+    pub fn note(&mut self, row: &Measurement) {
+        if row.pattern == "compute"
+            && row.is_sound()
+            && let (Some(pipe), Some(value)) = (&row.compute_pipe, row.achieved_gflops)
+        {
+            self.compute_gflops.entry(pipe.clone()).or_default().push(Peak { value, provenance: Provenance::Measured });
+        }
+    }
+
     /// The best measured peak of a pipe, 10^9 flops/s.
     pub fn compute_measured_gflops(&self, pipe: &str) -> Option<f64> {
         self.compute_gflops.get(pipe)?.iter().filter(|p| p.provenance == Provenance::Measured).map(|p| p.value).max_by(f64::total_cmp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::testing::{Steady, row};
+    use crate::record::Status;
+
+    #[test]
+    fn a_wrong_compute_peak_is_no_reference() {
+        for (mismatches, known) in [(0, true), (1, false)] {
+            let mut peaks = Peaks::default();
+            let mut device = Steady { ns: 3e6, mismatches, failing: false };
+            peaks.note(&row("compute/fma/f32", &mut device, &Peaks::default()));
+            assert_eq!(peaks.compute_measured_gflops("fma/f32").is_some(), known);
+        }
+    }
+
+    #[test]
+    fn a_row_stands_in_the_order_of_the_cases_and_in_place_of_an_earlier_one() {
+        let ids = ["stream/read/f32", "stream/write/f32", "stride/read/4"];
+        let row = |id: &str, status| Measurement::without_figures(id, "stream", status, "as the test says".into());
+        let mut run = Run {
+            cases: ids.map(String::from).to_vec(),
+            measurements: vec![row(ids[0], Status::Error), row(ids[2], Status::Ok)],
+            ..crate::chart::testing::h200()
+        };
+        run.enter(row(ids[1], Status::Ok));
+        run.enter(row(ids[0], Status::Ok));
+        let rows: Vec<_> = run.measurements.iter().map(|row| (row.id.as_str(), row.status)).collect();
+        assert_eq!(rows, ids.map(|id| (id, Status::Ok)));
     }
 }
