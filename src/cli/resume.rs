@@ -6,7 +6,7 @@ use super::prepare::{Ready, name_of};
 use super::run::Args;
 use crate::device::{self, Selector};
 use crate::pattern::{CaseId, DeviceKind, select};
-use crate::record::{self, DOCUMENT_NAME, Device, Program, Run, SUITE_VERSION, Status};
+use crate::record::{self, DOCUMENT_NAME, Device, Program, Run, SCHEMA_VERSION, SUITE_VERSION, Status};
 use crate::report::{self, ReportError};
 use crate::session::{self, Plans};
 
@@ -52,6 +52,7 @@ pub fn resume(args: &Args, go_on: &dyn Fn() -> bool) -> Result<Ready, Failure> {
     plans.retain(|id| !run.measurements.iter().any(|row| row.id == id && is_kept(row.status)));
     if !plans.is_empty() {
         (run.complete, run.finished_at) = (false, None);
+        run.schema_version = SCHEMA_VERSION.into();
     }
     run.labels.extend(args.label.iter().cloned());
     Ok(Ready { device: identity.uuid.unwrap_or(name), plans, run, folder })

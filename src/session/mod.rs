@@ -16,4 +16,4 @@ mod run;
 pub use child::{ServeError, serve};
 pub use plans::Plans;
 pub use process::{CHILD_COMMAND, probe, start};
-pub use run::{Event, Heard, Session, SessionError, Worker};
+pub use run::{Event, Heard, Session, SessionError, Start, Worker};

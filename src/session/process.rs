@@ -114,11 +114,11 @@ fn this_program() -> std::io::Result<Command> {
 }
 
 /// Hands on each answer until the child's output ends. A line that is none comes from some
-/// library in the child, and goes where remarks go.
+/// library in the child, and goes to standard error as the child's own remarks do.
 fn pass_on(output: impl BufRead, answers: &Sender<Answer>) {
-    for line in output.lines().map_while(Result::ok) {
-        let Ok(answer) = serde_json::from_str(&line) else {
-            let _ = writeln!(std::io::stderr(), "{line}");
+    for line in output.split(b'\n').map_while(Result::ok) {
+        let Ok(answer) = serde_json::from_slice(&line) else {
+            let _ = writeln!(std::io::stderr(), "{}", String::from_utf8_lossy(&line));
             continue;
         };
         // Nobody listens any more: the child is being ended.

@@ -37,7 +37,7 @@ pub trait Worker {
 }
 
 /// What was heard of a child.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Heard {
     /// It said something.
     Answer(Answer),
@@ -46,6 +46,9 @@ pub enum Heard {
     /// It has ended; the text says how.
     End(String),
 }
+
+/// Starts a child with its first request.
+pub type Start<'a> = dyn Fn(&Request) -> std::io::Result<Box<dyn Worker>> + 'a;
 
 /// How a run is measured.
 pub struct Session<'a> {
@@ -56,7 +59,7 @@ pub struct Session<'a> {
     /// The user's own limit for a case, in place of the rule.
     pub case_limit: Option<Duration>,
     /// Starts a child.
-    pub start: &'a dyn Fn(&Request) -> std::io::Result<Box<dyn Worker>>,
+    pub start: &'a Start<'a>,
     /// Whether the user has not asked for the end.
     pub go_on: &'a dyn Fn() -> bool,
     /// Is told what happens.
@@ -193,6 +196,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use super::*;
+    use crate::device::DeviceError;
     use crate::pattern::Facts;
 
     /// A child that says what is listed, and ends.
@@ -228,29 +232,30 @@ mod tests {
         vec![started(id), heard]
     }
 
+    fn session<'a>(plans: &'a Plans, start: &'a Start<'a>, go_on: &'a dyn Fn() -> bool) -> Session<'a> {
+        let case_limit = Some(Duration::from_secs(7));
+        Session { device: "GPU-1".into(), plans, case_limit, start, go_on, on: &|_| {}, save: &|_| Ok(()) }
+    }
+
+    fn document(plans: &Plans) -> Run {
+        Run { cases: plans.ids(), measurements: Vec::new(), complete: false, finished_at: None, ..crate::chart::testing::h200() }
+    }
+
     /// A run of [`CASES`] with these children, and the cases that each was asked for.
-    fn run_with(children: &[&dyn Fn() -> Vec<Vec<Heard>>]) -> (Run, Vec<Vec<String>>) {
+    fn run_with(children: Vec<Vec<Heard>>) -> (Run, Vec<Vec<String>>) {
         let asked = RefCell::new(Vec::new());
+        let children = RefCell::new(VecDeque::from(children));
         let start = |request: &Request| -> std::io::Result<Box<dyn Worker>> {
             let Request::Measure(task) = request else { panic!("{request:?}") };
-            let nth = asked.borrow().len();
             asked.borrow_mut().push(task.ids.clone());
-            let child = children.get(nth).unwrap_or_else(|| panic!("nobody should ask for {:?}", task.ids));
-            Ok(Box::new(Scripted(child().into_iter().flatten().collect())))
+            let child = children.borrow_mut().pop_front().unwrap_or_else(|| panic!("nobody should ask for {:?}", task.ids));
+            Ok(Box::new(Scripted(child.into())))
         };
         let plans = Plans::new(&CASES.map(CaseId::new), &Facts::H200);
-        let mut run = Run { cases: plans.ids(), measurements: Vec::new(), complete: false, ..crate::chart::testing::h200() };
-        let session = Session {
-            device: "GPU-1".into(),
-            plans: &plans,
-            case_limit: Some(Duration::from_secs(7)),
-            start: &start,
-            go_on: &|| true,
-            on: &|_| {},
-            save: &|_| Ok(()),
-        };
-        session.measure(&mut run).unwrap();
+        let mut run = document(&plans);
+        session(&plans, &start, &|| true).measure(&mut run).unwrap();
         assert_eq!(run.measurements.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), CASES);
+        assert!(children.into_inner().is_empty());
         (run, asked.into_inner())
     }
 
@@ -264,28 +269,34 @@ mod tests {
 
     use Status::{Error, Ok as Well, Skipped, Timeout};
 
+    /// The children of the patterns after `stream`, when all is well.
+    fn others_well() -> [Vec<Heard>; 2] {
+        [well(CASES[3]), well(CASES[4])]
+    }
+
+    fn stream_well() -> Vec<Heard> {
+        CASES[..3].iter().flat_map(|id| well(id)).collect()
+    }
+
     #[test]
     fn each_pattern_has_a_child_of_its_own() {
-        let stream = || CASES[..3].iter().map(|id| well(id)).collect();
-        let (run, asked) = run_with(&[&stream, &|| vec![well(CASES[3])], &|| vec![well(CASES[4])]]);
+        let [stride, copy_engine] = others_well();
+        let (run, asked) = run_with(vec![stream_well(), stride, copy_engine]);
         assert_eq!(asked, [&CASES[..3], &CASES[3..4], &CASES[4..]]);
         assert!(run.complete && run.finished_at.is_some());
     }
 
     #[test]
     fn after_each_kind_of_failure_the_next_case_has_a_fresh_child() {
-        let failures: [(&dyn Fn() -> Vec<Heard>, Status, &str); 5] = [
-            (&|| lost(CASES[1]), Error, "as the test says"),
-            (&|| finished(CASES[1], Error, false), Error, "as the test says"),
-            (&|| amid(CASES[1], Heard::Nothing), Timeout, "7 s"),
-            (&|| amid(CASES[1], Heard::End("signal: 11 (SIGSEGV)".into())), Error, "signal: 11 (SIGSEGV)"),
-            (&|| amid(CASES[1], started("another")), Error, "something else"),
-        ];
-        for (failure, status, why) in failures {
-            let (run, asked) =
-                run_with(&[&|| vec![well(CASES[0]), failure()], &|| vec![well(CASES[2])], &|| vec![well(CASES[3])], &|| {
-                    vec![well(CASES[4])]
-                }]);
+        for (failure, status, why) in [
+            (lost(CASES[1]), Error, "as the test says"),
+            (finished(CASES[1], Error, false), Error, "as the test says"),
+            (amid(CASES[1], Heard::Nothing), Timeout, "7 s"),
+            (amid(CASES[1], Heard::End("signal: 11 (SIGSEGV)".into())), Error, "signal: 11 (SIGSEGV)"),
+            (amid(CASES[1], started("another")), Error, "something else"),
+        ] {
+            let [stride, copy_engine] = others_well();
+            let (run, asked) = run_with(vec![[well(CASES[0]), failure].concat(), well(CASES[2]), stride, copy_engine]);
             assert_eq!(asked[..2], [&CASES[..3], &CASES[2..3]]);
             assert_eq!(statuses(&run), [Well, status, Well, Well, Well]);
             assert!(reason(&run, 1).contains(why), "{}", reason(&run, 1));
@@ -295,32 +306,29 @@ mod tests {
 
     #[test]
     fn a_row_that_the_parent_makes_tells_the_parameters_of_its_case() {
-        let (run, _) = run_with(&[
-            &|| vec![amid(CASES[0], Heard::Nothing)],
-            &|| vec![well(CASES[1]), well(CASES[2])],
-            &|| vec![well(CASES[3])],
-            &|| vec![well(CASES[4])],
-        ]);
+        let [stride, copy_engine] = others_well();
+        let (run, _) = run_with(vec![amid(CASES[0], Heard::Nothing), [well(CASES[1]), well(CASES[2])].concat(), stride, copy_engine]);
         assert!(run.measurements[0].level.is_some() && !run.measurements[0].parameters.is_empty());
     }
 
     #[test]
     fn a_child_that_ends_between_two_cases_loses_none() {
-        let (run, asked) =
-            run_with(&[&|| vec![well(CASES[0])], &|| vec![well(CASES[1]), well(CASES[2])], &|| vec![well(CASES[3])], &|| {
-                vec![well(CASES[4])]
-            }]);
+        let [stride, copy_engine] = others_well();
+        let (run, asked) = run_with(vec![well(CASES[0]), [well(CASES[1]), well(CASES[2])].concat(), stride, copy_engine]);
         assert_eq!(asked[1], CASES[1..3]);
         assert_eq!(statuses(&run), [Well; 5]);
     }
 
+    /// What is heard of children that cannot open the device.
+    fn cannot_open() -> [Heard; 3] {
+        let refused = Answer::Refused(DeviceError::Unusable("no such device".into()));
+        [Heard::Answer(refused), Heard::Nothing, Heard::End("signal: 9 (SIGKILL)".into())]
+    }
+
     #[test]
     fn a_device_that_cannot_be_opened_again_is_not_asked_again_and_the_rows_name_the_case_that_lost_it() {
-        let refused = || vec![vec![Heard::Answer(Answer::Refused(crate::device::DeviceError::Unusable("no such device".into())))]];
-        for cannot in [&refused as &dyn Fn() -> _, &|| vec![vec![Heard::Nothing]], &|| vec![vec![Heard::End("signal: 9 (SIGKILL)".into())]]]
-        {
-            let (run, asked) = run_with(&[&|| vec![well(CASES[0]), lost(CASES[1])], cannot]);
-            assert_eq!(asked.len(), 2);
+        for heard in cannot_open() {
+            let (run, _) = run_with(vec![[well(CASES[0]), lost(CASES[1])].concat(), vec![heard]]);
             assert_eq!(statuses(&run), [Well, Error, Skipped, Skipped, Skipped]);
             assert!((2..5).all(|row| reason(&run, row).contains("lost to this run in stream/write/f32 and could not be opened again")));
             assert!(!run.complete && run.finished_at.is_some());
@@ -329,19 +337,20 @@ mod tests {
 
     #[test]
     fn a_device_that_disappears_between_two_patterns_is_an_error_of_the_next_case() {
-        let stream = || CASES[..3].iter().map(|id| well(id)).collect();
-        let (run, _) = run_with(&[&stream, &|| vec![vec![Heard::Nothing]]]);
-        assert_eq!(statuses(&run), [Well, Well, Well, Error, Skipped]);
-        assert!(reason(&run, 3).contains("opened again") && reason(&run, 4).contains("stride/read/4"));
+        for heard in cannot_open() {
+            let (run, _) = run_with(vec![stream_well(), vec![heard]]);
+            assert_eq!(statuses(&run), [Well, Well, Well, Error, Skipped]);
+            assert!(reason(&run, 3).contains("opened again") && reason(&run, 4).contains("stride/read/4"));
+        }
     }
 
     #[test]
     fn two_losses_in_a_row_end_their_pattern_and_a_third_the_run() {
-        let twice: [&dyn Fn() -> Vec<Vec<Heard>>; 2] = [&|| vec![lost(CASES[0])], &|| vec![lost(CASES[1])]];
-        let (run, _) = run_with(&[twice[0], twice[1], &|| vec![well(CASES[3])], &|| vec![well(CASES[4])]]);
+        let [stride, copy_engine] = others_well();
+        let (run, _) = run_with(vec![lost(CASES[0]), lost(CASES[1]), stride, copy_engine]);
         assert_eq!(statuses(&run), [Error, Error, Skipped, Well, Well]);
         assert!(!run.complete);
-        let (run, _) = run_with(&[twice[0], twice[1], &|| vec![lost(CASES[3])]]);
+        let (run, _) = run_with(vec![lost(CASES[0]), lost(CASES[1]), lost(CASES[3])]);
         assert_eq!(statuses(&run), [Error, Error, Skipped, Error, Skipped]);
     }
 
@@ -350,21 +359,12 @@ mod tests {
         let going = Cell::new(true);
         let start = |_: &Request| -> std::io::Result<Box<dyn Worker>> {
             going.set(false);
-            Ok(Box::new(Scripted([well(CASES[0]), amid(CASES[1], Heard::End("exit status: 0".into()))].into_iter().flatten().collect())))
+            let child = [well(CASES[0]), amid(CASES[1], Heard::End("exit status: 0".into()))].concat();
+            Ok(Box::new(Scripted(child.into())))
         };
         let plans = Plans::new(&CASES.map(CaseId::new), &Facts::H200);
-        let mut run =
-            Run { cases: plans.ids(), measurements: Vec::new(), complete: false, finished_at: None, ..crate::chart::testing::h200() };
-        let session = Session {
-            device: "GPU-1".into(),
-            plans: &plans,
-            case_limit: None,
-            start: &start,
-            go_on: &|| going.get(),
-            on: &|_| {},
-            save: &|_| Ok(()),
-        };
-        assert!(matches!(session.measure(&mut run), Err(SessionError::Interrupted(_))));
+        let mut run = document(&plans);
+        assert!(matches!(session(&plans, &start, &|| going.get()).measure(&mut run), Err(SessionError::Interrupted(_))));
         assert_eq!(statuses(&run), [Well]);
         assert!(!run.complete && run.finished_at.is_none());
     }
