@@ -63,7 +63,12 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     stop_on_interrupt(&interrupted);
     let go_on = || !interrupted.load(Ordering::SeqCst);
-    let (all_ready, mut exit) = if args.resume { (vec![resume(args, &go_on)?], Exit::Done) } else { prepare(args, &go_on)? };
+    let prepared = if args.resume { resume(args, &go_on).map(|ready| (vec![ready], Exit::Done)) } else { prepare(args, &go_on) };
+    let (all_ready, mut exit) = match prepared {
+        // Ctrl-C may reach a child before it can leave that to its parent.
+        Err(_) if !go_on() => return Ok(Exit::Interrupted),
+        prepared => prepared?,
+    };
     let mut runs = Vec::new();
     for ready in all_ready {
         let (run, outcome) = measure_one(ready, args.case_limit.map(Duration::from_secs), &go_on);

@@ -130,18 +130,19 @@ fn pass_on(output: impl BufRead, answers: &Sender<Answer>) {
 
 impl Worker for Process {
     fn hear(&mut self, within: Duration, go_on: &dyn Fn() -> bool) -> Heard {
-        let deadline = Instant::now() + within;
+        // Counted in waits, not by the clock: a program that is suspended for a while loses no case by it.
+        let mut left = within;
         loop {
             if !self.told_to_stop && !go_on() {
                 self.told_to_stop = true;
                 // A child that cannot be told any more has ended, which shows below.
                 let _ = line(&Request::Stop).and_then(|line| self.requests.write_all(line.as_bytes()));
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.answers.recv_timeout(left.min(LOOK)) {
+            let wait = left.min(LOOK);
+            match self.answers.recv_timeout(wait) {
                 Ok(answer) => return Heard::Answer(answer),
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => return Heard::Nothing,
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => left -= wait,
                 Err(RecvTimeoutError::Disconnected) => {
                     let status = self.exit(limit::ENDING);
                     return Heard::End(status.map_or("it closed its output and lives on".into(), |status| status.to_string()));
