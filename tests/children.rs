@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{fake_settings, hbmark, small_run, text};
+use common::{fake_settings, hbmark, hbmark_on_fake, small_run, text};
 use hbmark::record::{self, Status};
 
 /// Waits for a fact, with a deadline that only a fault can reach.
@@ -90,6 +90,16 @@ fn a_child_that_hangs_in_a_driver_call_ends_with_its_parent() {
         send(signal, &hanging.parent.id().to_string());
         assert_eq!(hanging.ended().signal(), Some(number));
     }
+}
+
+#[test]
+fn a_run_that_is_under_way_cannot_be_completed_by_another_program() {
+    let hanging = Hanging::start();
+    let mut second = hbmark_on_fake(&[]);
+    second.args(["run", "--resume", "-o"]).arg(hanging.folder.path().join("out"));
+    second.assert().code(2).stderr(predicates::str::contains("another hbmark is measuring"));
+    send("-KILL", &hanging.parent.id().to_string());
+    hanging.ended();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::run::Args;
 use super::{Exit, Failure, note};
 use crate::device::{self, Selected, Selector, machine};
 use crate::pattern::{Profile, select};
-use crate::record::{self, DOCUMENT_NAME, Peaks, Program, Run, SaveError};
+use crate::record::{self, DOCUMENT_NAME, Held, Peaks, Program, Run, SaveError};
 use crate::report::{self, ReportError};
 use crate::session::{self, Plans};
 
@@ -22,6 +22,8 @@ pub struct Ready {
     pub run: Run,
     /// Where it is.
     pub folder: PathBuf,
+    /// Keeps others from completing it meanwhile.
+    pub held: Held,
 }
 
 /// Prepares a new run of each device that the arguments mean. One device of several that cannot
@@ -78,7 +80,8 @@ fn prepare_one(args: &Args, selected: Selected, several: bool, go_on: &dyn Fn() 
         measurements: Vec::new(),
     };
     let folder = claim(args, &run, several)?;
-    Ok(Ready { device, plans, run, folder })
+    let held = record::hold(&folder)?;
+    Ok(Ready { device, plans, run, folder, held })
 }
 
 /// Takes a folder by writing the document, without rows, into it; nothing measured is ever overwritten.

@@ -25,6 +25,7 @@ pub fn resume(args: &Args, go_on: &dyn Fn() -> bool) -> Result<Ready, Failure> {
     if let Some(path) = report::foreign(&folder) {
         return Err(ReportError::Foreign { path }.into());
     }
+    let held = record::hold(&folder)?;
     let mut run = record::load(&document)?;
     let refuse = |why: String| Failure::Usage(format!("{} cannot be completed: {why}", document.display()));
     if let Some(why) = other_program(&run, args) {
@@ -55,7 +56,7 @@ pub fn resume(args: &Args, go_on: &dyn Fn() -> bool) -> Result<Ready, Failure> {
         run.schema_version = SCHEMA_VERSION.into();
     }
     run.labels.extend(args.label.iter().cloned());
-    Ok(Ready { device: identity.uuid.unwrap_or(name), plans, run, folder })
+    Ok(Ready { device: identity.uuid.unwrap_or(name), plans, run, folder, held })
 }
 
 fn is_kept(status: Status) -> bool {

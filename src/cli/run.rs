@@ -104,7 +104,7 @@ fn stop_on_interrupt(interrupted: &Arc<AtomicBool>) {
 
 /// Measures one device and writes tables and charts beside its document.
 fn measure_one(ready: Ready, case_limit: Option<Duration>, go_on: &dyn Fn() -> bool) -> (Run, Exit) {
-    let Ready { device, plans, mut run, folder } = ready;
+    let Ready { device, plans, mut run, folder, held: _held } = ready;
     let document = folder.join(DOCUMENT_NAME);
     let which = run.device.index.map(|index| format!(", CUDA device {index}")).unwrap_or_default();
     note(&format!("measuring {}{which} ({} cases, profile {})", run.device.name, plans.len(), run.profile));

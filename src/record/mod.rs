@@ -10,7 +10,7 @@ pub use device::{Device, Ecc, Memory, Pcie, RemappedRows, Virtualization};
 pub use document::{Host, Peak, Peaks, Program, Provenance, Run};
 pub use measurement::{Measurement, Status, Time, Verdict};
 pub(crate) use store::write_whole;
-pub use store::{DOCUMENT_NAME, LoadError, SaveError, create, find, load, load_all, save};
+pub use store::{DOCUMENT_NAME, Held, LoadError, SaveError, create, find, hold, load, load_all, save};
 pub use version::{SCHEMA_VERSION, SUITE_VERSION};
 
 /// Why optional fields of an object hold null: field name to reason.
