@@ -2,7 +2,8 @@
 //!
 //! Data flows one way through these modules:
 //! [`pattern`] says what runs, [`device`] where, [`measure`] how it is timed and
-//! verified, [`record`] what is kept; [`chart`] and [`report`] draw and write from
+//! verified, [`session`] in which process, so that a failure loses one case only,
+//! [`record`] what is kept; [`chart`] and [`report`] draw and write from
 //! records alone, with no device; [`catalog`] says what was known before. [`cli`] joins
 //! them into the program.
 #![warn(missing_docs)]
@@ -15,3 +16,4 @@ pub mod measure;
 pub mod pattern;
 pub mod record;
 pub mod report;
+pub mod session;

@@ -31,10 +31,47 @@ fn reason(run: &Run, row: usize) -> &str {
 
 /// In the order in which they are measured. Only the second and those after it call `cuMemcpyDtoDAsync`,
 /// so a fault in it strikes in the middle: its first call in warming up, its sixtieth in a sample.
+/// Each process counts its own calls, so it strikes again in each fresh one, unless told otherwise.
 const CASES: [&str; 4] = ["stream/write/f32", "copy_engine/d2d", "copy_engine/d2d@1048576", "copy_engine/d2d@2097152"];
 
+/// A run in which the sixtieth copy of the second case ends like this, once.
+fn run_with_one(what: &str) -> Run {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let once = folder.path().join("once").display().to_string();
+    let fault = format!("cuMemcpyDtoDAsync_v2 60 {what}");
+    let output = hbmark_on_fake(&[("FAKE_FAULT", &fault), ("FAKE_ONCE", &once)])
+        .arg("run")
+        .args(CASES)
+        // Far more than a case takes here, on a busy machine too.
+        .args(["--case-limit", "20", "-o"])
+        .arg(&out)
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    load(&out)
+}
+
 #[test]
-fn a_device_lost_in_the_middle_of_a_run_keeps_the_rows_so_far_and_the_others_name_the_case() {
+fn an_error_that_ends_a_context_or_a_crash_loses_its_own_case_only() {
+    for (what, why) in [("719", "(719, "), ("700", "(700, "), ("crash", if cfg!(unix) { "SIGABRT" } else { "unexpected end" })] {
+        let run = run_with_one(what);
+        assert_eq!(statuses(&run), [Status::Ok, Status::Error, Status::Ok, Status::Ok]);
+        assert!(reason(&run, 1).contains(why), "{}", reason(&run, 1));
+        assert!(run.complete && run.finished_at.is_some());
+    }
+}
+
+#[test]
+fn a_call_that_never_returns_loses_its_own_case_only_and_the_row_says_the_limit() {
+    let run = run_with_one("hang");
+    assert_eq!(statuses(&run), [Status::Ok, Status::Timeout, Status::Ok, Status::Ok]);
+    assert!(reason(&run, 1).contains("after 20 s"), "{}", reason(&run, 1));
+    assert!(run.complete && run.finished_at.is_some());
+}
+
+#[test]
+fn a_device_that_is_lost_twice_in_a_row_keeps_the_rows_so_far_and_the_others_name_the_case() {
     for (fault, code) in [("cuMemcpyDtoDAsync_v2 1 719", 719), ("cuMemcpyDtoDAsync_v2 60 700", 700)] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let out = folder.path().join("out");
@@ -42,15 +79,15 @@ fn a_device_lost_in_the_middle_of_a_run_keeps_the_rows_so_far_and_the_others_nam
         assert_eq!(exit, Some(7), "{says}");
 
         let run = load(&out);
-        assert_eq!(statuses(&run), [Status::Ok, Status::Error, Status::Skipped, Status::Skipped]);
+        assert_eq!(statuses(&run), [Status::Ok, Status::Error, Status::Error, Status::Skipped]);
         assert!(run.measurements[0].achieved_gbps.is_some_and(|gbps| gbps > 0.0));
         assert!(reason(&run, 1).contains(&format!("({code}, ")) && reason(&run, 1).contains("dmesg"), "{}", reason(&run, 1));
-        assert!(reason(&run, 2).contains("lost to this run in copy_engine/d2d"), "{}", reason(&run, 2));
+        assert!(reason(&run, 3).contains("lost to this run in copy_engine/d2d@1048576, as in the case before it"), "{}", reason(&run, 3));
         assert!(!run.complete && run.finished_at.is_some());
 
         // The cause is told once, before what it led to, and nothing of cleaning up.
         assert_eq!(says.matches(&format!("({code}, ")).count(), 1, "{says}");
-        assert!(says.find("copy_engine/d2d: ") < says.find("copy_engine/d2d@1048576, copy_engine/d2d@2097152: "), "{says}");
+        assert!(says.find("copy_engine/d2d, copy_engine/d2d@1048576: ") < says.find("copy_engine/d2d@2097152: "), "{says}");
 
         assert!(shows.contains("run not complete") && shows.contains("skipped"), "{shows}");
         for file in ["summary.md", "measurements.csv", "charts/bandwidth.svg"] {
@@ -60,12 +97,29 @@ fn a_device_lost_in_the_middle_of_a_run_keeps_the_rows_so_far_and_the_others_nam
 }
 
 #[test]
+fn a_device_that_cannot_be_opened_after_its_loss_is_given_up_and_the_rows_name_the_case() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let once = folder.path().join("once").display().to_string();
+    let gone = [("FAKE_FAULT", "cuMemcpyDtoDAsync_v2 1 719"), ("FAKE_ONCE", &once), ("FAKE_AFTERWARDS", "46")];
+    let (exit, _, says) = run(&gone, &CASES, &out);
+    assert_eq!(exit, Some(7), "{says}");
+    let run = load(&out);
+    assert_eq!(statuses(&run), [Status::Ok, Status::Error, Status::Skipped, Status::Skipped]);
+    for row in [2, 3] {
+        assert!(reason(&run, row).contains("lost to this run in copy_engine/d2d and could not be opened again"), "{}", reason(&run, row));
+        assert!(reason(&run, row).contains("(46, "), "{}", reason(&run, row));
+    }
+    assert!(!run.complete);
+}
+
+#[test]
 fn a_device_lost_in_its_first_case_has_a_row_for_each_case() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out");
     let (exit, _, says) = run(&[("FAKE_FAULT", "cuLaunchKernel 1 719")], &CASES, &out);
     assert_eq!(exit, Some(7), "{says}");
-    assert_eq!(statuses(&load(&out)), [Status::Error, Status::Skipped, Status::Skipped, Status::Skipped]);
+    assert_eq!(statuses(&load(&out)), [Status::Error, Status::Error, Status::Skipped, Status::Skipped]);
 }
 
 #[test]
@@ -74,7 +128,7 @@ fn a_lost_device_does_not_keep_the_next_from_being_measured() {
     let out = folder.path().join("out");
     let (exit, _, says) = run(&[("FAKE_DEVICES", "2"), ("FAKE_FAULT", "cuMemcpyDtoDAsync_v2 1 719")], &CASES, &out);
     assert_eq!(exit, Some(7), "{says}");
-    assert_eq!(statuses(&load(&out.join("nvidia-fake-0")))[1..3], [Status::Error, Status::Skipped]);
+    assert_eq!(statuses(&load(&out.join("nvidia-fake-0")))[1..], [Status::Error, Status::Error, Status::Skipped]);
     let next = load(&out.join("nvidia-fake-1"));
     assert!(next.complete && statuses(&next).iter().all(|status| *status == Status::Ok), "{:?}", statuses(&next));
 }
@@ -114,6 +168,7 @@ fn a_device_that_fails_before_its_first_case_is_not_usable_and_nothing_is_writte
         ("cuDevicePrimaryCtxRetain 1 46", "compute mode"),
         ("cuStreamCreateWithPriority 1 999", "suspend"),
         ("cuMemGetInfo_v2 1 214", "ROW_REMAPPER"),
+        ("cuStreamCreateWithPriority 1 crash", "the device '0' cannot be opened: the process that tried came to an unexpected end"),
     ] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let out = folder.path().join("out");

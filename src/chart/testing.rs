@@ -115,6 +115,7 @@ fn run(kind: DeviceKind, name: &str) -> Run {
         complete: true,
         profile: Profile::Quick,
         data: Data::Random,
+        cases: Vec::new(),
         host: Host {
             hostname: None,
             os: Some("Linux".into()),

@@ -1,10 +1,10 @@
 //! Exit codes, and the failures that lead to them.
 
 use crate::device::DeviceError;
-use crate::measure::Plans;
 use crate::pattern::{PlanError, SelectError};
 use crate::record::{LoadError, Run, SaveError, Status, Verdict};
 use crate::report::ReportError;
+use crate::session::{Plans, ServeError};
 
 /// How the program ended, for scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +80,9 @@ pub enum Failure {
     /// A document that cannot be written.
     #[error(transparent)]
     Save(#[from] SaveError),
+    /// A child without a parent.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
     /// A report that cannot be made.
     #[error(transparent)]
     Report(#[from] ReportError),
@@ -92,9 +95,14 @@ impl Failure {
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Usage(_) | Self::Select(_) | Self::Plan(_) | Self::Load(_) | Self::Save(_) | Self::Report(_) | Self::Output(_) => {
-                Exit::Usage
-            }
+            Self::Usage(_)
+            | Self::Select(_)
+            | Self::Plan(_)
+            | Self::Load(_)
+            | Self::Save(_)
+            | Self::Serve(_)
+            | Self::Report(_)
+            | Self::Output(_) => Exit::Usage,
             Self::Device(DeviceError::NotFound(_)) => Exit::Usage,
             Self::Device(_) => Exit::Device,
         }

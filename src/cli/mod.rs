@@ -4,8 +4,10 @@ mod doctor;
 mod exit;
 mod list;
 mod output;
+mod prepare;
 mod progress;
 mod report;
+mod resume;
 mod run;
 mod selftest;
 
@@ -14,6 +16,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use self::output::note;
+use crate::session::{CHILD_COMMAND, serve};
 
 pub use exit::{Exit, Failure};
 
@@ -49,6 +52,9 @@ enum Command {
     Report(report::Args),
     /// Prove that results are right, and that wrong ones are seen
     Selftest(selftest::Args),
+    /// Measure what standard input asks for: a part of 'run', never called by hand
+    #[command(name = CHILD_COMMAND, hide = true)]
+    Child,
 }
 
 /// Reads the command line and does what it says.
@@ -70,6 +76,7 @@ fn command() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Selftest(args) => selftest::run(&args),
+        Command::Child => serve().map(|()| Exit::Done).map_err(Failure::from),
     };
     let exit = result.unwrap_or_else(|failure| {
         note(&format!("error: {failure}"));

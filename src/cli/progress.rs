@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::measure::Event;
+use crate::session::Event;
 
 /// A bar over the cases of one run; draws nothing where stderr is no terminal.
 pub struct Progress(ProgressBar);

@@ -1,20 +1,21 @@
 //! `hbmark run`: measure devices, keep the document, draw, and print the table.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use super::exit::check_plans;
 use super::output::{emit, note, width};
+use super::prepare::{Ready, prepare};
 use super::progress::Progress;
+use super::resume::resume;
 use super::{Exit, Failure};
 use crate::catalog;
-use crate::device::{self, Device, Selected, Selector, machine};
-use crate::measure::{self, Plans, SessionError};
-use crate::pattern::{Data, DeviceKind, Profile, select};
-use crate::record::{self, DOCUMENT_NAME, Peaks, Program, Run, SaveError};
-use crate::report::{self, Format, ReportError};
+use crate::device::Selector;
+use crate::pattern::{Data, DeviceKind, Profile};
+use crate::record::{self, DOCUMENT_NAME, Run};
+use crate::report::{self, Format};
+use crate::session::{self, Session, SessionError};
 
 /// Arguments of `hbmark run`.
 #[derive(clap::Args)]
@@ -22,26 +23,33 @@ use crate::report::{self, Format, ReportError};
   hbmark run                              everything of the quick profile, on every CUDA device
   hbmark run stream --device 0            one pattern on one device
   hbmark run stream/copy/f32@8589934592   one case with arrays of 8 GiB
-  hbmark run --device host -o ram         the RAM of this machine, into the folder 'ram'")]
+  hbmark run --device host -o ram         the RAM of this machine, into the folder 'ram'
+  hbmark run -o ram --resume              the same run again where it was broken off, or failed")]
 pub struct Args {
     /// Patterns, beginnings of ids, or ids of cases; all of the profile when none is named
     #[arg(value_name = "PATTERN")]
-    patterns: Vec<String>,
+    pub patterns: Vec<String>,
     /// An index as in nvidia-smi, a UUID, 'all', or 'host' for the RAM of this machine
     #[arg(long, value_name = "DEVICE")]
-    device: Option<Selector>,
-    /// How much to measure
-    #[arg(long, value_enum, default_value = "quick")]
-    profile: Profile,
-    /// What the arrays hold while they are timed
-    #[arg(long, value_enum, default_value = "random")]
-    data: Data,
+    pub device: Option<Selector>,
+    /// How much to measure [default: quick]
+    #[arg(long, value_enum)]
+    pub profile: Option<Profile>,
+    /// What the arrays hold while they are timed [default: random]
+    #[arg(long, value_enum)]
+    pub data: Option<Data>,
     /// Folder for the document, charts and tables [default: hbmark-out/<card>-<UTC time>]
     #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
+    /// Complete the run in the output folder: measure what is missing, failed or was skipped there
+    #[arg(long, requires = "output")]
+    pub resume: bool,
+    /// Give a case up after this time [default: a minute or more, by profile and size]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub case_limit: Option<u64>,
     /// A note to keep in the document; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
-    label: Vec<(String, String)>,
+    pub label: Vec<(String, String)>,
     /// How to print the results
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -54,42 +62,22 @@ fn label(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// One device, ready to be measured: everything that can be refused has been.
-struct Ready {
-    device: Box<dyn Device>,
-    plans: Plans,
-    run: Run,
-    folder: PathBuf,
-}
-
 pub fn run(args: &Args) -> Result<Exit, Failure> {
-    let (selected, why) = device::list(args.device.as_ref().unwrap_or(&Selector::Default))?;
-    if let Some(why) = why {
-        note(&why);
-    }
-    let several = selected.len() > 1;
     let interrupted = Arc::new(AtomicBool::new(false));
     stop_on_interrupt(&interrupted);
-    // Everything that can be refused is refused before anything is measured.
-    let mut exit = Exit::Done;
-    let mut all_ready = Vec::new();
-    for one in selected {
-        match prepare(args, one, several) {
-            Ok(ready) => all_ready.push(ready),
-            // One device of several that cannot be measured does not keep the others from it.
-            Err(failure) if several => {
-                note(&format!("error: {one}: {failure}"));
-                exit = exit.and(failure.exit());
-            }
-            Err(failure) => return Err(failure),
-        }
-    }
+    let go_on = || !interrupted.load(Ordering::SeqCst);
+    let prepared = if args.resume { resume(args, &go_on).map(|ready| (vec![ready], Exit::Done)) } else { prepare(args, &go_on) };
+    let (all_ready, mut exit) = match prepared {
+        // Ctrl-C may reach a child before it can leave that to its parent.
+        Err(_) if !go_on() => return Ok(Exit::Interrupted),
+        prepared => prepared?,
+    };
     let mut runs = Vec::new();
     for ready in all_ready {
-        let (run, outcome) = measure_one(ready, &interrupted);
+        let (run, outcome) = measure_one(ready, args.case_limit.map(Duration::from_secs), &go_on);
         exit = exit.and(outcome);
         runs.push(run);
-        if interrupted.load(Ordering::SeqCst) {
+        if !go_on() {
             break;
         }
     }
@@ -117,65 +105,9 @@ fn stop_on_interrupt(interrupted: &Arc<AtomicBool>) {
     }
 }
 
-fn prepare(args: &Args, selected: Selected, several: bool) -> Result<Ready, Failure> {
-    let device = device::open(selected)?;
-    let facts = device.facts()?;
-    let ids = select(&args.patterns, args.profile, &facts)?;
-    let plans = Plans::new(&ids, &facts);
-    check_plans(&plans)?;
-    let identity = device.identity()?;
-    let started_at = record::now();
-    let run = Run {
-        schema_version: record::SCHEMA_VERSION.into(),
-        suite_version: record::SUITE_VERSION.into(),
-        program: Program::this(),
-        started_at,
-        finished_at: None,
-        complete: false,
-        profile: args.profile,
-        data: args.data,
-        host: machine::host(),
-        labels: args.label.iter().cloned().collect::<BTreeMap<_, _>>(),
-        peaks: Peaks::known_beforehand(&identity, catalog::of_device(&identity).map(|card| card.memory.bandwidth_gbps)),
-        device: identity,
-        measurements: Vec::new(),
-    };
-    let folder = claim(args, &run, several)?;
-    Ok(Ready { device, plans, run, folder })
-}
-
-/// Takes a folder by writing the document, without rows, into it; nothing measured is ever overwritten.
-fn claim(args: &Args, run: &Run, several: bool) -> Result<PathBuf, Failure> {
-    let index = run.device.index.map(|index| format!("-{index}")).unwrap_or_default();
-    let (mut folder, numbered) = match &args.output {
-        Some(chosen) if several => (chosen.join(format!("{}{index}", run.device.card)), 0..0),
-        Some(chosen) => (chosen.clone(), 0..0),
-        None => {
-            let time: String = run.started_at.chars().filter(|c| *c != '-' && *c != ':').collect();
-            // Several runs may start in one second, on the cards of one machine say.
-            (Path::new("hbmark-out").join(format!("{}-{time}", run.device.card)), 2..100)
-        }
-    };
-    let stem = folder.display().to_string();
-    let mut others = numbered.map(|n| PathBuf::from(format!("{stem}-{n}")));
-    loop {
-        // Tables and charts of somebody else would be replaced without a word.
-        if let Some(path) = report::foreign(&folder) {
-            return Err(ReportError::Foreign { path }.into());
-        }
-        match record::create(run, &folder.join(DOCUMENT_NAME)) {
-            Ok(()) => return Ok(folder),
-            Err(error @ SaveError::Exists { .. }) => folder = others.next().ok_or(error)?,
-            Err(error) => {
-                return Err(Failure::Usage(format!("{error}; nothing was measured; choose with -o a folder that can be written")));
-            }
-        }
-    }
-}
-
 /// Measures one device and writes tables and charts beside its document.
-fn measure_one(ready: Ready, interrupted: &AtomicBool) -> (Run, Exit) {
-    let Ready { mut device, plans, mut run, folder } = ready;
+fn measure_one(ready: Ready, case_limit: Option<Duration>, go_on: &dyn Fn() -> bool) -> (Run, Exit) {
+    let Ready { device, plans, mut run, folder, held: _held } = ready;
     let document = folder.join(DOCUMENT_NAME);
     let which = run.device.index.map(|index| format!(", CUDA device {index}")).unwrap_or_default();
     note(&format!("measuring {}{which} ({} cases, profile {})", run.device.name, plans.len(), run.profile));
@@ -186,10 +118,21 @@ fn measure_one(ready: Ready, interrupted: &AtomicBool) -> (Run, Exit) {
         note("the catalog does not know this card: it is measured all the same, without data-sheet figures");
     }
     let progress = Progress::new(plans.len());
-    let outcome =
-        measure::run(device.as_mut(), &plans, &mut run, &|| !interrupted.load(Ordering::SeqCst), &mut |event| progress.on(event), &|run| {
-            record::save(run, &document)
-        });
+    let session = Session {
+        device,
+        plans: &plans,
+        case_limit,
+        start: &session::start,
+        go_on,
+        on: &|event| progress.on(event),
+        save: &|run| record::save(run, &document),
+    };
+    let outcome = if plans.is_empty() && run.complete {
+        note("nothing is left to measure: every case has its row");
+        Ok(())
+    } else {
+        session.measure(&mut run)
+    };
     drop(progress);
     let mut exit = match outcome {
         Ok(()) => Exit::of(&run),

@@ -13,7 +13,7 @@ use crate::pattern::{Data, Facts, Plan};
 use crate::record;
 
 /// Why a device could not do what was asked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum DeviceError {
     /// The device cannot be used at all; the text says what was found and what to do.
     #[error("{0}")]

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
+
 use super::marks::marks;
 use super::poll::{Poller, Stamped};
 use super::telemetry::{Sampled, summarise};
@@ -25,7 +27,7 @@ pub struct Measured {
 }
 
 /// What holds for all cases of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// How much is measured.
     pub profile: Profile,
@@ -50,12 +52,16 @@ pub fn measure(
     match observe(case, device, settings.data, &Budget::of(settings.profile, facts.kind), go_on) {
         Ok(Some(observed)) => Ok(Measured { row: evaluate(case, observed, facts, settings.data, peaks), device_lost: false }),
         Ok(None) => Err(Interrupted),
-        Err(error) => Ok(Measured { row: failed(case, settings.data, &error), device_lost: matches!(error, DeviceError::Lost(_)) }),
+        Err(error) => Ok(Measured {
+            row: failed(case, settings.data, status_of_device(&error), error.to_string()),
+            device_lost: matches!(error, DeviceError::Lost(_)),
+        }),
     }
 }
 
-fn failed(case: &Case, data: Data, error: &DeviceError) -> Measurement {
-    let row = Measurement::without_figures(&case.id.to_string(), case.id.pattern(), status_of_device(error), error.to_string());
+/// The row of a case that gave no figures.
+pub fn failed(case: &Case, data: Data, status: Status, reason: String) -> Measurement {
+    let row = Measurement::without_figures(&case.id.to_string(), case.id.pattern(), status, reason);
     Measurement { level: Some(case.level), parameters: parameters(case, data), ..row }
 }
 

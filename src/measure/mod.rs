@@ -5,17 +5,15 @@ mod fault;
 mod marks;
 mod poll;
 mod sampling;
-mod session;
 pub mod statistics;
 mod telemetry;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod verdict;
 mod verification;
 
-pub use case::{Interrupted, Measured, Settings, measure};
+pub use case::{Interrupted, Measured, Settings, failed, measure};
 pub use fault::{Fault, Outcome, with_fault};
 pub use sampling::{Budget, Count, Noise, Samples, StopRule, TimeLimit, sample, stop_rules, warm_up};
-pub use session::{Event, Plans, SessionError, run};
 pub use verdict::verdict;
 pub use verification::verify;

@@ -48,31 +48,6 @@ impl Program for &mut Steady {
     }
 }
 
-/// A steady device whose `nth` load fails with `fault`.
-pub struct Faulty {
-    pub steady: Steady,
-    pub fault: DeviceError,
-    pub nth: u32,
-    /// How many loads there have been.
-    pub loads: u32,
-}
-
-impl Device for Faulty {
-    fn facts(&self) -> Result<Facts, DeviceError> {
-        self.steady.facts()
-    }
-    fn identity(&self) -> Result<record::Device, DeviceError> {
-        self.steady.identity()
-    }
-    fn sensors(&mut self) -> Result<Box<dyn Sensors>, String> {
-        self.steady.sensors()
-    }
-    fn load<'a>(&'a mut self, plan: &'a Plan) -> Result<Box<dyn Program + 'a>, DeviceError> {
-        self.loads += 1;
-        if self.loads == self.nth { Err(self.fault.clone()) } else { self.steady.load(plan) }
-    }
-}
-
 /// A steady device whose sensors tell 600 W and three other processes, and nothing else.
 pub struct Sensing(pub Steady);
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Device, Measurement, Missing};
-use crate::pattern::{Data, DeviceKind, Profile};
+use crate::pattern::{Data, DeviceKind, Level, Profile};
 
 /// All measurements of one device, with its environment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,8 +20,8 @@ pub struct Run {
     pub started_at: String,
     /// When the last case ended, UTC; null while the run is under way.
     pub finished_at: Option<String>,
-    /// Whether every planned case was measured; false while under way, after an interruption,
-    /// and when the device was lost.
+    /// Whether every case was tried; false while under way, after an interruption, and when
+    /// cases were left out because the device was lost.
     pub complete: bool,
     /// How much was to be measured.
     pub profile: Profile,
@@ -36,8 +36,21 @@ pub struct Run {
     pub device: Device,
     /// What the fractions refer to.
     pub peaks: Peaks,
-    /// One row a case, in the order of measurement.
+    /// The ids of the cases to measure, in order; empty in documents before version 1.2.
+    #[serde(default)]
+    pub cases: Vec<String>,
+    /// One row a case, in the order of `cases`; that of measurement, unless the run was completed later.
     pub measurements: Vec<Measurement>,
+}
+
+impl Run {
+    /// Enters a row in its place: an earlier row of the same case gives way.
+    pub fn enter(&mut self, row: Measurement) {
+        self.peaks.note(&row);
+        self.measurements.retain(|other| other.id != row.id);
+        self.measurements.push(row);
+        self.measurements.sort_by_key(|row| self.cases.iter().position(|id| *id == row.id));
+    }
 }
 
 /// The program that wrote a document.
@@ -176,19 +189,36 @@ impl Peaks {
         self.memory_gbps.iter().find(|peak| peak.provenance == provenance).map(|peak| peak.value)
     }
 
-    /// Keeps a bandwidth measured in this run (10^9 B/s), if it is the best so far.
-    pub fn note_memory_measured(&mut self, gbps: f64) {
-        match self.memory_gbps.iter_mut().find(|peak| peak.provenance == Provenance::Measured) {
-            Some(peak) => peak.value = peak.value.max(gbps),
-            None => self.memory_gbps.push(Peak { value: gbps, provenance: Provenance::Measured }),
-        }
-    }
-
     /// The theoretical peaks by attributes and by data sheet, when they differ by more than
     /// 3 %: one of them is wrong, or means another card.
     pub fn memory_disagreement_gbps(&self) -> Option<(f64, f64)> {
         let (attributes, datasheet) = (self.memory_theoretical_gbps()?, self.memory_datasheet_gbps()?);
         ((attributes / datasheet - 1.0).abs() > PEAKS_APART).then_some((attributes, datasheet))
+    }
+
+    /// Enters what a sound row measured of a peak: of arithmetic, to which later rows refer,
+    /// or of the memory, if it is the best so far.
+    pub fn note(&mut self, row: &Measurement) {
+        if !row.is_sound() {
+            return;
+        }
+        if row.pattern == "compute"
+            && let (Some(pipe), Some(value)) = (&row.compute_pipe, row.achieved_gflops)
+        {
+            self.compute_gflops.entry(pipe.clone()).or_default().push(Peak { value, provenance: Provenance::Measured });
+        }
+        // Memory that compresses may give zeros faster than it can carry them.
+        let random = row.parameters.get("data").is_some_and(|data| *data == Data::Random.to_string());
+        if row.pattern == "stream"
+            && row.level == Some(Level::Dram)
+            && random
+            && let Some(gbps) = row.achieved_gbps
+        {
+            match self.memory_gbps.iter_mut().find(|peak| peak.provenance == Provenance::Measured) {
+                Some(peak) => peak.value = peak.value.max(gbps),
+                None => self.memory_gbps.push(Peak { value: gbps, provenance: Provenance::Measured }),
+            }
+        }
     }
 
     /// The best measured peak of a pipe, 10^9 flops/s.
@@ -202,6 +232,8 @@ impl Peaks {
 mod tests {
     use super::*;
     use crate::chart::testing::{h200, host};
+    use crate::measure::testing::{Steady, row};
+    use crate::record::Status;
 
     fn h200_device() -> Device {
         let mut device = h200().device;
@@ -212,14 +244,25 @@ mod tests {
     #[test]
     fn each_peak_says_where_it_comes_from_and_fractions_refer_to_the_attributes() {
         let mut peaks = Peaks::known_beforehand(&h200_device(), Some(4800.0));
-        peaks.note_memory_measured(4600.0);
-        peaks.note_memory_measured(4700.0);
-        peaks.note_memory_measured(4500.0);
+        let steady = |ns, mismatches| Steady { ns, mismatches, failing: false, prepared: Vec::new() };
+        // The best sound row of a stream beyond the cache, on random data.
+        for (id, ns, mismatches) in [
+            ("stream/copy/f32@4026531840", 2e6, 0),
+            ("stream/copy/f32@4026531840", 3e6, 0),
+            ("stream/copy/f32@4026531840", 1e6, 1),
+            ("stream/copy/f32@4096", 1.0, 0),
+            ("stride/read/4", 1e6, 0),
+        ] {
+            peaks.note(&row(id, &mut steady(ns, mismatches), &Peaks::default()));
+        }
+        let mut zeros = row("stream/copy/f32@4026531840", &mut steady(1e6, 0), &Peaks::default());
+        zeros.parameters.insert("data".into(), "zero".into());
+        peaks.note(&zeros);
         let json = serde_json::to_value(&peaks.memory_gbps).unwrap();
         let provenances: Vec<_> = json.as_array().unwrap().iter().map(|peak| peak["provenance"].as_str().unwrap()).collect();
         assert_eq!(provenances, ["device-attributes", "datasheet", "measured"]);
         assert_eq!(peaks.memory_theoretical_gbps(), Some(4814.304));
-        assert_eq!(peaks.memory_gbps[2].value, 4700.0);
+        assert_eq!(peaks.memory_gbps[2].value, 2.0 * 4_026_531_840.0 / 2e6);
     }
 
     #[test]
@@ -247,5 +290,30 @@ mod tests {
         assert_eq!(peak.provenance, Provenance::Unknown);
         assert_eq!(Peaks { memory_gbps: vec![peak], ..Peaks::default() }.memory_theoretical_gbps(), None);
         assert!(Peaks::known_beforehand(&host().device, None).missing["memory_gbps"].contains("operating system"));
+    }
+
+    #[test]
+    fn a_wrong_compute_peak_is_no_reference() {
+        for (mismatches, known) in [(0, true), (1, false)] {
+            let mut peaks = Peaks::default();
+            let mut device = Steady { ns: 3e6, mismatches, failing: false, prepared: Vec::new() };
+            peaks.note(&row("compute/fma/f32", &mut device, &Peaks::default()));
+            assert_eq!(peaks.compute_measured_gflops("fma/f32").is_some(), known);
+        }
+    }
+
+    #[test]
+    fn a_row_stands_in_the_order_of_the_cases_and_in_place_of_an_earlier_one() {
+        let ids = ["stream/read/f32", "stream/write/f32", "stride/read/4"];
+        let row = |id: &str, status| Measurement::without_figures(id, "stream", status, "as the test says".into());
+        let mut run = Run {
+            cases: ids.map(String::from).to_vec(),
+            measurements: vec![row(ids[0], Status::Error), row(ids[2], Status::Ok)],
+            ..crate::chart::testing::h200()
+        };
+        run.enter(row(ids[1], Status::Ok));
+        run.enter(row(ids[0], Status::Ok));
+        let rows: Vec<_> = run.measurements.iter().map(|row| (row.id.as_str(), row.status)).collect();
+        assert_eq!(rows, ids.map(|id| (id, Status::Ok)));
     }
 }

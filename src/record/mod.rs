@@ -11,7 +11,7 @@ pub use device::{Device, Ecc, Memory, Pcie, PowerLimits, RemappedRows, Virtualiz
 pub use document::{Host, Peak, Peaks, Program, Provenance, Run};
 pub use measurement::{Mark, Measurement, Status, Time, Verdict};
 pub(crate) use store::write_whole;
-pub use store::{DOCUMENT_NAME, LoadError, SaveError, create, find, load, load_all, save};
+pub use store::{DOCUMENT_NAME, Held, LoadError, SaveError, create, find, hold, load, load_all, save};
 pub use telemetry::{EnergySource, PowerSource, Spread, Telemetry};
 pub use version::{SCHEMA_VERSION, SUITE_VERSION};
 

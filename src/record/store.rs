@@ -1,5 +1,6 @@
 //! Saving and loading documents.
 
+use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,12 @@ pub enum SaveError {
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// Another program measures into this folder.
+    #[error("another hbmark is measuring into {}; wait until it has ended", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
     },
     /// A document has this name already.
     #[error("{} is there already and stays as it is; choose another folder", path.display())]
@@ -126,6 +133,24 @@ pub fn create(run: &Run, path: &Path) -> Result<(), SaveError> {
 pub fn save(run: &Run, path: &Path) -> Result<(), SaveError> {
     let write = || write_whole(path, &text(run)?);
     write().map_err(|source| SaveError::Unwritable { path: path.to_owned(), source })
+}
+
+/// A run's folder, taken as long as this lives; a process that is killed gives it back.
+#[derive(Debug)]
+pub struct Held(#[expect(dead_code, reason = "open files are locked")] Option<File>);
+
+/// Takes a run's folder: of two programs that would change one document, one succeeds.
+///
+/// Where the system locks no folders, Windows or a network's say, nobody is kept out.
+///
+/// # Errors
+/// When another program has it.
+pub fn hold(folder: &Path) -> Result<Held, SaveError> {
+    let Ok(file) = File::open(folder) else { return Ok(Held(None)) };
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(SaveError::InUse { path: folder.to_owned() }),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(Held(Some(file))),
+    }
 }
 
 /// The document that `path` names: the file itself, or the one in that folder.

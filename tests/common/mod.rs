@@ -16,10 +16,15 @@ pub fn hbmark() -> Command {
 
 /// The program with a fake driver that shows what `settings` say; `tests/fake/driver.rs` has them all.
 pub fn hbmark_on_fake(settings: &[(&str, &str)]) -> Command {
-    static DRIVER: OnceLock<PathBuf> = OnceLock::new();
     let mut command = hbmark();
-    command.env(DRIVER_VARIABLE, DRIVER.get_or_init(|| build_fake("driver", "fake-driver"))).envs(settings.iter().copied());
+    command.envs(fake_settings()).envs(settings.iter().copied());
     command
+}
+
+/// What makes a program use the fake driver.
+pub fn fake_settings() -> [(&'static str, &'static Path); 1] {
+    static DRIVER: OnceLock<PathBuf> = OnceLock::new();
+    [(DRIVER_VARIABLE, DRIVER.get_or_init(|| build_fake("driver", "fake-driver")))]
 }
 
 /// The program with a fake driver and a fake NVML; `tests/fake/nvml.rs` has the settings of the latter.

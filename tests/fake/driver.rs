@@ -10,10 +10,15 @@
 //! - `FAKE_NAME`: the name of each;
 //! - `FAKE_CUDA`: the CUDA version, as `cuDriverGetVersion` gives it;
 //! - `FAKE_ROOM`: the largest allocation in bytes that succeeds;
-//! - `FAKE_FAULT`: `<function> <n> <code>`: from the n-th call of this function on, every call that
-//!   means device 0 returns this code, as after an error from which a context does not recover.
+//! - `FAKE_FAULT`: `<function> <n> <what>`: from the n-th call of this function in a process on, every call
+//!   that means device 0 returns the code `what`, as after an error from which a context does not recover.
+//!   In place of a code, `hang` never returns and `crash` ends the process;
+//! - `FAKE_ONCE`: a file that the fault makes when it strikes, and that keeps it from striking again:
+//!   later processes find the device well;
+//! - `FAKE_AFTERWARDS`: or they get this code from every call that means device 0.
 
 use std::env;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
 
@@ -42,12 +47,28 @@ fn fault(function: &str, device: i32) -> u32 {
     if device != 0 {
         return 0;
     }
+    let lost = LOST.load(SeqCst);
+    let once = env::var("FAKE_ONCE").unwrap_or_default();
+    if lost != 0 {
+        return lost;
+    } else if !once.is_empty() && Path::new(&once).exists() {
+        return setting("FAKE_AFTERWARDS", 0);
+    }
     let fault = env::var("FAKE_FAULT").unwrap_or_default();
-    if let [name, nth, code] = fault.split(' ').collect::<Vec<_>>()[..]
+    if let [name, nth, what] = fault.split(' ').collect::<Vec<_>>()[..]
         && name == function
         && (CALLS.fetch_add(1, SeqCst) + 1).to_string() == nth
     {
-        LOST.store(code.parse().unwrap(), SeqCst);
+        if !once.is_empty() {
+            std::fs::write(once, "").unwrap();
+        }
+        match what {
+            "hang" => loop {
+                std::thread::park();
+            },
+            "crash" => std::process::abort(),
+            code => LOST.store(code.parse().unwrap(), SeqCst),
+        }
     }
     LOST.load(SeqCst)
 }

@@ -1,0 +1,19 @@
+//! IN WHICH PROCESS it is measured: one run of one device, in child processes of this program.
+//!
+//! The parent plans, keeps the document and never opens the device. A child opens it, measures
+//! the cases of one pattern, and answers line by line ([`protocol`]). Whatever goes wrong in a
+//! case, an illegal address, a crash, a call that never returns, ends with its child and is a row
+//! of the document; the next case starts in a fresh child, on a fresh context.
+
+mod child;
+mod limit;
+mod losses;
+mod plans;
+mod process;
+pub mod protocol;
+mod run;
+
+pub use child::{ServeError, serve};
+pub use plans::Plans;
+pub use process::{CHILD_COMMAND, probe, start};
+pub use run::{Event, Heard, Session, SessionError, Start, Worker};
