@@ -94,8 +94,9 @@ fn claim(args: &Args, run: &Run, several: bool) -> Result<PathBuf, Failure> {
         Some(chosen) => (chosen.clone(), 0..0),
         None => {
             let time: String = run.started_at.chars().filter(|c| *c != '-' && *c != ':').collect();
-            // Several runs may start in one second, on the cards of one machine say.
-            (Path::new("hbmark-out").join(format!("{}-{time}", run.device.card)), 2..100)
+            let index = if several { index } else { String::new() };
+            // Several runs may start in one second.
+            (Path::new("hbmark-out").join(format!("{}{index}-{time}", run.device.card)), 2..100)
         }
     };
     let stem = folder.display().to_string();

@@ -74,12 +74,18 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let mut runs = Vec::new();
     for ready in all_ready {
+        // However the device before it ended.
+        if !go_on() {
+            note(&format!("not measured: {}{}", ready.run.device.name, which(&ready.run)));
+            exit = exit.and(Exit::Interrupted);
+            continue;
+        }
         let (run, outcome) = measure_one(ready, args.case_limit.map(Duration::from_secs), &go_on);
         exit = exit.and(outcome);
         runs.push(run);
-        if !go_on() {
-            break;
-        }
+    }
+    if runs.is_empty() {
+        return Ok(exit);
     }
     // What was found out about the devices is not lost with a table that cannot be written.
     let printed = report::render(&runs, args.format, width()).map_err(Failure::from).and_then(|text| Ok(emit(&text)?));
@@ -105,12 +111,16 @@ fn stop_on_interrupt(interrupted: &Arc<AtomicBool>) {
     }
 }
 
+/// `, CUDA device 0`, after a device's name.
+fn which(run: &Run) -> String {
+    run.device.index.map(|index| format!(", CUDA device {index}")).unwrap_or_default()
+}
+
 /// Measures one device and writes tables and charts beside its document.
 fn measure_one(ready: Ready, case_limit: Option<Duration>, go_on: &dyn Fn() -> bool) -> (Run, Exit) {
     let Ready { device, plans, mut run, folder, held: _held } = ready;
     let document = folder.join(DOCUMENT_NAME);
-    let which = run.device.index.map(|index| format!(", CUDA device {index}")).unwrap_or_default();
-    note(&format!("measuring {}{which} ({} cases, profile {})", run.device.name, plans.len(), run.profile));
+    note(&format!("measuring {}{} ({} cases, profile {})", run.device.name, which(&run), plans.len(), run.profile));
     if run.device.kind == DeviceKind::Host && cfg!(debug_assertions) {
         note("warning: this is a debug build, whose host kernels are slow; use 'cargo run --release -- run'");
     }
