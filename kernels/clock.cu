@@ -21,3 +21,17 @@ extern "C" __global__ void clock_stamp(Stamp *stamps, u32 places) {
         }
     }
 }
+
+// The smallest step that the time stamps of this device take, in nanoseconds; 0 when none was seen.
+extern "C" __global__ void clock_step(u64 *step, u64 reads) {
+    u64 smallest = 0, last, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(last));
+    for (u64 i = 0; i < reads; i++) {
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+        if (now > last) {
+            smallest = smallest == 0 ? now - last : min(smallest, now - last);
+            last = now;
+        }
+    }
+    *step = smallest;
+}

@@ -117,7 +117,7 @@ fn a_device_that_cannot_be_opened_after_its_loss_is_given_up_and_the_rows_name_t
 fn a_device_lost_in_its_first_case_has_a_row_for_each_case() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out");
-    let (exit, _, says) = run(&[("FAKE_FAULT", "cuLaunchKernel 1 719")], &CASES, &out);
+    let (exit, _, says) = run(&[("FAKE_FAULT", "cuLaunchKernel 2 719")], &CASES, &out);
     assert_eq!(exit, Some(7), "{says}");
     assert_eq!(statuses(&load(&out)), [Status::Error, Status::Error, Status::Skipped, Status::Skipped]);
 }

@@ -6,7 +6,7 @@ use super::marks::Symbol;
 use super::page::Entry;
 use super::{is_drawable, theme, words};
 use crate::pattern::{DeviceKind, Level};
-use crate::record::{Measurement, Run};
+use crate::record::{Mark, Measurement, Run};
 
 /// The runs of one chart, all of one kind of device.
 pub(super) struct Group<'a> {
@@ -182,9 +182,27 @@ impl<'a> Rows<'a> {
                 caption.push(format!("{}: {meaning}", self.group.list(&rows)));
             }
         }
+        for (mark, meaning) in [
+            (Mark::Unstable, "Unstable, the times or a clock moved"),
+            (Mark::Throttled, "Throttled, the clocks were held back"),
+            (Mark::Shared, "Shared, another process was on the card"),
+        ] {
+            let mut marked: Vec<(usize, String)> = Vec::new();
+            for (run, row) in self.drawn.iter().filter(|(_, row)| row.marks.contains(&mark)) {
+                let item = (*run, words::clean(&row.id));
+                if !marked.contains(&item) {
+                    marked.push(item);
+                }
+            }
+            if !marked.is_empty() {
+                caption.push(format!("{meaning}: {}.", self.group.list(&marked)));
+            }
+        }
         let mut notes: Vec<(usize, String)> = Vec::new();
         for (run, row) in &self.drawn {
-            for note in row.notes.iter().map(|note| (*run, words::clean(note))) {
+            // The numbers behind marks stand in the tables.
+            let of_mark = |note: &str| row.marks.iter().any(|mark| words::begins_note_of(*mark, note));
+            for note in row.notes.iter().filter(|note| !of_mark(note)).map(|note| (*run, words::clean(note))) {
                 if !notes.contains(&note) {
                     notes.push(note);
                 }

@@ -142,6 +142,7 @@ fn run(kind: DeviceKind, name: &str) -> Run {
             compute_capability: cuda.then(|| "9.0".into()),
             units: if cuda { 132 } else { 2 },
             sm_clock_max_mhz: None,
+            timer_resolution_ns: None,
             memory: Memory {
                 total_bytes: if cuda { 140 * GIB } else { 16 * GIB },
                 free_bytes: if cuda { 139 * GIB } else { 12 * GIB },
@@ -195,6 +196,7 @@ fn row(id: &str, level: Level, bytes: Bytes, achieved_gbps: f64) -> Measurement 
         n: 20,
         executions_per_sample: 1,
         stopped_by: "noise".into(),
+        host_fraction: Some(0.99),
     });
     row.achieved_gbps = Some(achieved_gbps);
     row.compulsory_gbps = Some(bytes.compulsory as f64 / median);

@@ -248,6 +248,21 @@ fn an_unsound_stride_interrupts_the_line() {
 }
 
 #[test]
+fn marked_rows_are_listed_by_mark_and_their_numbers_stay_in_the_tables() {
+    let mut run = h200_with_every_pattern();
+    for id in ["stream/read/f32", "stream/copy/f32"] {
+        let row = row(&mut run, id);
+        row.marks.push(crate::record::Mark::Throttled);
+        row.notes.push("throttled: the clocks were held back (SwPowerCap in 2 of 9 readings)".into());
+    }
+    let text = text_of(&draw_first::<Bandwidth>(&[run]).unwrap());
+    assert!(
+        text.contains("Throttled, the clocks were held back: stream/read/f32, stream/copy/f32.") && !text.contains("SwPowerCap"),
+        "{text}"
+    );
+}
+
+#[test]
 fn absurd_figures_are_named_and_not_drawn() {
     for absurd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 1e300] {
         let mut run = h200_with_every_pattern();

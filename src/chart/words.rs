@@ -133,6 +133,11 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
+/// Whether a note of a marked row tells the number behind this mark.
+pub(crate) fn begins_note_of(mark: Mark, note: &str) -> bool {
+    note.starts_with(self::mark(mark)) || mark == Mark::Unstable && note.starts_with("noisy")
+}
+
 /// A name in the documents' spelling.
 pub(crate) fn mark(mark: Mark) -> &'static str {
     match mark {

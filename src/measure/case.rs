@@ -102,6 +102,9 @@ fn observe(
     Ok(Some(Observed { variant: program.variant(), samples, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
 }
 
+/// Above this, the clocks of device and machine contradict each other: no work ends before it was waited for.
+const HOST_FRACTION_MOST: f64 = 1.01;
+
 /// Turns what the device gave into a row.
 fn evaluate(case: &Case, observed: Observed, facts: &Facts, data: Data, peaks: &Peaks) -> Measurement {
     let sorted = statistics::sorted(&observed.samples.ns);
@@ -149,6 +152,12 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, data: Data, peaks: &
         missing.insert("first_bad_index".into(), "every result was right".into());
     }
 
+    if observed.samples.host_fraction > HOST_FRACTION_MOST {
+        notes.push(format!(
+            "the device's clock says {:.2} times what this machine's says of the same samples: one of them is wrong, so do not trust the times",
+            observed.samples.host_fraction
+        ));
+    }
     if observed.verification.stray > 0 {
         notes.push(format!("{} words beside the buffers were overwritten", observed.verification.stray));
     }
@@ -185,6 +194,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, data: Data, peaks: &
             n: observed.samples.ns.len() as u32,
             executions_per_sample: observed.samples.executions,
             stopped_by: observed.samples.stopped_by.to_owned(),
+            host_fraction: Some(observed.samples.host_fraction),
         }),
         samples_ns: observed.samples.ns,
         achieved_gbps: Some(achieved_gbps),

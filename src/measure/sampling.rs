@@ -1,5 +1,7 @@
 //! When to time, how long, and when to stop.
 
+use std::time::Instant;
+
 use super::statistics::{median, median_noise};
 use crate::device::{DeviceError, Program, Timing};
 use crate::pattern::{DeviceKind, Profile};
@@ -29,6 +31,26 @@ impl StopRule for Noise {
     }
     fn is_met(&self, samples_ns: &[f64], spent_ns: f64) -> bool {
         samples_ns.len() >= self.least_samples && spent_ns >= self.least_ns && median_noise(samples_ns) < self.fraction
+    }
+}
+
+/// Stops when more samples no longer make the median better known: some noise is there to stay.
+pub struct Stable {
+    /// The latest samples that should have made a difference.
+    pub window: usize,
+    /// By at least this share of the noise.
+    pub improvement_fraction: f64,
+    /// Time that must be spent in samples before noise is trusted, in ns.
+    pub least_ns: f64,
+}
+
+impl StopRule for Stable {
+    fn name(&self) -> &'static str {
+        "noise_stable"
+    }
+    fn is_met(&self, samples_ns: &[f64], spent_ns: f64) -> bool {
+        let Some(before) = samples_ns.len().checked_sub(self.window).filter(|before| *before >= self.window) else { return false };
+        spent_ns >= self.least_ns && median_noise(samples_ns) > median_noise(&samples_ns[..before]) * (1.0 - self.improvement_fraction)
     }
 }
 
@@ -106,6 +128,8 @@ impl Budget {
 pub fn stop_rules(budget: &Budget) -> Vec<Box<dyn StopRule>> {
     vec![
         Box::new(Noise { fraction: NOISE_FRACTION, least_samples: LEAST_SAMPLES, least_ns: budget.least_ns }),
+        // Independent noise falls by a quarter from 16 samples to 32.
+        Box::new(Stable { window: 16, improvement_fraction: 0.1, least_ns: budget.least_ns }),
         Box::new(TimeLimit { ns: budget.most_ns, least_samples: LEAST_SAMPLES }),
         Box::new(Count(MOST_SAMPLES)),
     ]
@@ -120,6 +144,9 @@ pub struct Samples {
     pub executions: u32,
     /// The median clock of the multiprocessors over the samples, MHz; none where it cannot be read.
     pub sm_clock_mhz: Option<f64>,
+    /// The device's time over this machine's, the median of the samples: at most 1 where both
+    /// clocks are right.
+    pub host_fraction: f64,
     /// The rule that ended the sampling.
     pub stopped_by: &'static str,
 }
@@ -154,28 +181,32 @@ pub fn sample(
     let executions_for = |each_ns: f64| (wanted_ns / each_ns).ceil().clamp(1.0, 1e6) as u32;
     let mut executions = executions_for(execution_ns);
     let mut corrections = 0;
-    let (mut ns, mut clocks) = (Vec::new(), Vec::new());
+    let (mut ns, mut clocks, mut host_fractions) = (Vec::new(), Vec::new(), Vec::new());
     let mut spent_ns = 0.0;
     loop {
         if !go_on() {
             return Ok(None);
         }
+        let started = Instant::now();
         let Timing { ns: total_ns, sm_clock_mhz } = timed(program, executions)?;
+        let host_ns = started.elapsed().as_nanos() as f64;
         // The warm-up was slower than this, on a busy machine say: begin again with longer samples.
         if total_ns < budget.least_sample_ns / 2.0 && corrections < MOST_CORRECTIONS {
             executions = executions_for(total_ns / f64::from(executions));
             corrections += 1;
             ns.clear();
             clocks.clear();
+            host_fractions.clear();
             spent_ns = 0.0;
             continue;
         }
         spent_ns += total_ns;
         ns.push(total_ns / f64::from(executions));
         clocks.extend(sm_clock_mhz);
+        host_fractions.push(total_ns / host_ns);
         if let Some(rule) = rules.iter().find(|rule| rule.is_met(&ns, spent_ns)) {
             let sm_clock_mhz = (!clocks.is_empty()).then(|| median(&clocks));
-            return Ok(Some(Samples { ns, executions, sm_clock_mhz, stopped_by: rule.name() }));
+            return Ok(Some(Samples { ns, executions, sm_clock_mhz, host_fraction: median(&host_fractions), stopped_by: rule.name() }));
         }
     }
 }
@@ -292,6 +323,17 @@ mod tests {
     fn a_noisy_case_stops_by_time_and_says_so() {
         let ns: Vec<f64> = (0..400).map(|i| if i % 2 == 0 { 20e6 } else { 40e6 }).collect();
         assert_eq!(sampled(&ns).stopped_by, "time");
+    }
+
+    #[test]
+    fn noise_that_more_samples_do_not_lessen_ends_the_sampling() {
+        let rule = Stable { window: 16, improvement_fraction: 0.1, least_ns: 0.0 };
+        let steady_noise: Vec<f64> = (0..64).map(|i| if i % 2 == 0 { 2e6 } else { 4e6 }).collect();
+        assert!(rule.is_met(&steady_noise[..32], 1.0));
+        assert!(!rule.is_met(&steady_noise[..31], 1.0));
+        // Outliers at the start weigh less and less.
+        let settling: Vec<f64> = (0..32).map(|i| if i < 8 { 4e6 + f64::from(i) * 1e5 } else { 2e6 + f64::from(i) }).collect();
+        assert!(!rule.is_met(&settling, 1.0));
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub struct Device {
     pub units: u32,
     /// Highest clock of the multiprocessors.
     pub sm_clock_max_mhz: Option<f64>,
+    /// The smallest step of the time that the multiprocessors stamp, in nanoseconds.
+    #[serde(default)]
+    pub timer_resolution_ns: Option<f64>,
     /// The memory and its last cache.
     pub memory: Memory,
     /// Error correction.

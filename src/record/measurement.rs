@@ -75,8 +75,12 @@ pub struct Time {
     pub n: u32,
     /// Executions that each sample averages over.
     pub executions_per_sample: u32,
-    /// Which rule ended the sampling: `noise`, `time`, or `count`.
+    /// Which rule ended the sampling: `noise`, `noise_stable`, `time`, or `count`.
     pub stopped_by: String,
+    /// The device's time over this machine's, the median of the samples: at most 1 where both clocks
+    /// are right. The rest is the cost of starting and ending a sample.
+    #[serde(default)]
+    pub host_fraction: Option<f64>,
 }
 
 /// One case's row.

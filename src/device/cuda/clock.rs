@@ -9,6 +9,7 @@ use cust::stream::Stream;
 
 use super::CudaDevice;
 use super::error::{at_work, raw};
+use super::modules;
 use crate::device::DeviceError;
 
 /// The module that stamps.
@@ -68,6 +69,34 @@ impl<'a> Clock<'a> {
         self.stamps.copy_to(&mut stamps[..]).map_err(at_work("reading the clock stamps"))?;
         Ok(mean_mhz(&stamps))
     }
+}
+
+/// How often the timer is read to see it step: some milliseconds, also where it stands still.
+const STEP_READS: u64 = 20_000;
+
+/// The smallest step of the time that is stamped, in nanoseconds.
+///
+/// # Errors
+/// A reason, when the device shows none.
+pub(super) fn resolution_ns(device: &CudaDevice) -> Result<f64, String> {
+    let ns = smallest_step(device).map_err(|error| error.to_string())?;
+    // No timer that is of any use steps more rarely than once a second.
+    if (1..1_000_000_000).contains(&ns) { Ok(ns as f64) } else { Err("the device's timer was not seen to step".into()) }
+}
+
+fn smallest_step(device: &CudaDevice) -> Result<u64, DeviceError> {
+    let (_, module) = modules::load(MODULE)?;
+    let function = module.get_function("clock_step").map_err(at_work("looking up the kernel 'clock_step'"))?;
+    // SAFETY: any bit pattern is a valid u64, and the kernel writes it.
+    let step = unsafe { DeviceBuffer::<u64>::uninitialized(1) }.map_err(at_work("allocating 8 bytes on the device"))?;
+    let arguments = [step.as_device_ptr().as_raw(), STEP_READS];
+    let pointers = arguments.each_ref().map(|argument| std::ptr::from_ref(argument).cast_mut().cast());
+    // SAFETY: the arguments are those of the signature, and the kernel writes one word.
+    unsafe { device.stream.launch(&function, 1, 1, 0, &pointers) }.map_err(at_work("launching 'clock_step'"))?;
+    device.stream.synchronize().map_err(at_work("reading the device's timer"))?;
+    let mut ns = [0];
+    step.copy_to(&mut ns).map_err(at_work("reading the timer's step"))?;
+    Ok(ns[0])
 }
 
 /// From the stamps of all multiprocessors before, then of all after.

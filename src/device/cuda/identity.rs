@@ -6,6 +6,7 @@ use cust::device::{Device as CustDevice, DeviceAttribute};
 use cust::memory::{DeviceBuffer, mem_get_info};
 
 use super::CudaDevice;
+use super::clock;
 use super::error::{at_work, raw};
 use super::nvml::{self, Card, NvmlSensors};
 use crate::catalog;
@@ -33,6 +34,7 @@ pub(super) fn identity(cuda: &CudaDevice) -> Result<record::Device, DeviceError>
         compute_capability: Some(format!("{}.{}", cuda.capability.0, cuda.capability.1)),
         units: cuda.attribute(DeviceAttribute::MultiprocessorCount)?.max(0) as u32,
         sm_clock_max_mhz: known(&mut missing, "sm_clock_max_mhz", cuda.positive(DeviceAttribute::ClockRate).map(|khz| khz as f64 / 1e3)),
+        timer_resolution_ns: known(&mut missing, "timer_resolution_ns", clock::resolution_ns(cuda)),
         memory: memory(cuda)?,
         ecc: card.ecc(),
         remapped_rows: card.remapped_rows(),

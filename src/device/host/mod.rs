@@ -103,6 +103,7 @@ impl Device for HostDevice {
             compute_capability: None,
             units: self.workers(),
             sm_clock_max_mhz: None,
+            timer_resolution_ns: None,
             memory: Memory {
                 total_bytes: ram.total_bytes,
                 free_bytes: ram.available_bytes.saturating_add(self.arena.held_bytes()),
@@ -150,6 +151,7 @@ impl Device for HostDevice {
                     "cuda_version",
                     "compute_capability",
                     "sm_clock_max_mhz",
+                    "timer_resolution_ns",
                     "other_processes",
                 ],
                 "a host has none",
