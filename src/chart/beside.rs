@@ -2,7 +2,7 @@
 
 use crate::catalog::{self, Card, MemoryFamily, Origin, Published};
 use crate::measure::statistics::median;
-use crate::pattern::StreamOperation;
+use crate::pattern::{Data, StreamOperation};
 use crate::record::Run;
 
 use super::words;
@@ -98,9 +98,11 @@ pub(crate) fn beside(runs: &[&Run], mut figure: impl FnMut(usize, StreamOperatio
     cards
 }
 
-/// Those that measure in the newest way: figures of two suite versions have no common median.
+/// Those that measure in the newest way: figures of two suite versions have no common median,
+/// and others' programs measure no zeros.
 fn newest(runs: &[&Run], of_card: Vec<usize>) -> Vec<usize> {
     let version = |run: &usize| runs[*run].suite_version.parse::<u64>().unwrap_or(0);
+    let of_card: Vec<usize> = of_card.into_iter().filter(|run| runs[*run].data == Data::Random).collect();
     let newest = of_card.iter().map(version).max();
     of_card.into_iter().filter(|run| Some(version(run)) == newest).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::pattern::{DeviceKind, Level};
+use crate::pattern::{Data, DeviceKind, Level};
 use crate::record::{Mark, Measurement, Run, Status, Verdict};
 
 /// What every table and chart of a host run says.
@@ -173,6 +173,9 @@ pub(crate) fn program(run: &Run) -> String {
 pub(crate) fn conditions(run: &Run) -> Vec<String> {
     let device = &run.device;
     let mut facts = Vec::new();
+    if run.data != Data::Random {
+        facts.push(format!("arrays of {} data", run.data));
+    }
     match device.kind {
         DeviceKind::Cuda => {
             facts.extend(device.driver_version.as_deref().map(|v| format!("driver {}", shortened(v))));

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::CHARTS;
 use super::columns::{self, Column, Footnotes, UNKNOWN};
+use super::data;
 use super::{Exporter, ReportError, others};
 use crate::chart::{Drawn, words};
 use crate::pattern::{DeviceKind, Level};
@@ -54,6 +55,7 @@ impl Exporter for Markdown<'_> {
             page += &charts(drawn);
         }
         page += &others::section(runs);
+        page += &data::section(runs, &names);
         for (run, name) in runs.iter().zip(&names) {
             page += &details(run, name);
         }

@@ -3,6 +3,7 @@
 
 mod columns;
 mod csv;
+mod data;
 mod json;
 mod markdown;
 mod others;
