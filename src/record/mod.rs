@@ -3,6 +3,7 @@
 mod device;
 mod document;
 mod measurement;
+mod schema;
 mod store;
 mod telemetry;
 mod version;
@@ -10,6 +11,7 @@ mod version;
 pub use device::{Device, Ecc, Memory, Pcie, PowerLimits, RemappedRows, Virtualization};
 pub use document::{Host, Peak, Peaks, Program, Provenance, Run};
 pub use measurement::{Mark, Measurement, Status, Time, Verdict};
+pub use schema::schema;
 pub(crate) use store::write_whole;
 pub use store::{DOCUMENT_NAME, Held, LoadError, SaveError, create, find, hold, load, load_all, save};
 pub use telemetry::{EnergySource, PowerSource, Spread, Telemetry};
