@@ -22,6 +22,9 @@ impl Level {
     /// the traffic even if it kept every byte it can hold from pass to pass.
     const DRAM_MULTIPLE: u64 = 4;
 
+    /// The largest share of its data that the last cache may hold where a case exercises the memory.
+    pub const DRAM_CACHE_SHARE_MAX: f64 = 1.0 / Self::DRAM_MULTIPLE as f64;
+
     /// The level that buffers of `footprint_bytes` exercise.
     ///
     /// An unknown cache counts as exceeded; such rows carry a note.
@@ -34,8 +37,9 @@ impl Level {
     }
 }
 
-/// Bytes that one execution of a case moves, counted in four ways.
+/// Bytes that one execution of a case moves, counted in four ways; 0 where another program does not count them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Bytes {
     /// Each input element and each weight once, in bytes.
     pub requested_read: u64,

@@ -125,6 +125,7 @@ pub struct Peak {
 
 /// What the fractions of a run refer to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Peaks {
     /// Memory bandwidth, 10^9 B/s: by the device's attributes, by the data sheet, and the best sound
     /// `stream` row of the run at level `dram`, of random data. Fractions refer to the first.
@@ -185,6 +186,12 @@ impl Peaks {
     /// What the data sheet promises of the memory, 10^9 B/s.
     pub fn memory_datasheet_gbps(&self) -> Option<f64> {
         self.memory(Provenance::Datasheet)
+    }
+
+    /// The most that the memory can carry, 10^9 B/s: by the device's attributes, or else by the data
+    /// sheet; none where that is no bandwidth.
+    pub fn memory_bound_gbps(&self) -> Option<f64> {
+        self.memory_theoretical_gbps().or(self.memory_datasheet_gbps()).filter(|gbps| gbps.is_finite() && *gbps > 0.0)
     }
 
     fn memory(&self, provenance: Provenance) -> Option<f64> {

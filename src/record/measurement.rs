@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Missing, Telemetry};
+use super::{Claim, Missing, Telemetry};
 use crate::pattern::{Bytes, Level, Parameters};
 
 /// Whether a case gave figures.
@@ -37,6 +37,8 @@ pub enum Verdict {
     Unverified,
     /// More bytes a second than the memory bus can carry.
     AbovePeak,
+    /// The last cache served it, or a good part of it, though it claims the memory.
+    CacheResident,
     /// Something that a newer program knows.
     #[serde(other)]
     #[schemars(skip)]
@@ -188,23 +190,14 @@ impl Measurement {
         }
     }
 
-    /// Whether its bandwidth is its bytes over its time; true where it does not tell them.
-    fn adds_up(&self) -> bool {
-        match (&self.bytes, &self.time_ns, self.achieved_gbps) {
-            (Some(bytes), Some(time), Some(gbps)) => (gbps * time.median / bytes.requested() as f64 - 1.0).abs() < 1e-3,
-            _ => true,
-        }
-    }
-
     /// Whether its figures may be drawn or ranked: judged `ok`, and nothing in the row says otherwise.
     pub fn is_sound(&self) -> bool {
-        let positive = |figure: Option<f64>| figure.is_some_and(|x| x.is_finite() && x > 0.0);
         self.status == Status::Ok
             && self.verdict == Some(Verdict::Ok)
             && self.verified == Some(true)
             && self.mismatches.unwrap_or(0) == 0
-            && positive(self.achieved_gbps)
-            && positive(self.time_ns.as_ref().map(|time| time.median))
-            && self.adds_up()
+            && self.achieved_gbps.is_some()
+            && self.time_ns.is_some()
+            && Claim::from(self).adds_up()
     }
 }
