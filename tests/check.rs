@@ -16,7 +16,7 @@ fn check(document: &Value) -> (Option<i32>, String) {
     (output.status.code(), text(&output.stdout))
 }
 
-/// A document with only what another program knows: a peak, and one row.
+/// A document with only what another program knows of an RTX 4090: its peak, its cache, and one row.
 fn foreign(row: Value) -> Value {
     json!({
         "schema_version": "1.0.0",
@@ -48,11 +48,28 @@ fn more_than_the_bus_can_carry_in_another_programs_figures_is_implausible() {
     assert!(code == Some(5) && out.contains("above_peak: 4295 GB/s"), "{out}");
 }
 
+/// Elements 4 bytes each, read and written: https://github.com/mli/transformers-benchmarks/issues/4, where an RTX 4090 with
+/// 1008 GB/s and 72 MiB of L2 seemed to beat an A800.
 #[test]
-fn data_that_fit_the_cache_are_not_the_memorys_figures() {
-    let row = json!({ "id": "copy", "bytes": { "requested_read": 8 << 20, "requested_write": 8 << 20 }, "achieved_gbps": 900.0 });
-    let (code, out) = check(&foreign(row));
-    assert!(code == Some(5) && out.contains("cache_resident: 900 GB/s"), "{out}");
+fn figures_that_grow_with_arrays_which_fit_the_cache_are_not_the_memorys() {
+    for (elements, gbps) in [(65_536, 196.343), (262_144, 792.595), (1_048_576, 2590.594), (4_194_304, 3868.374)] {
+        let row =
+            json!({ "id": "mul", "bytes": { "requested_read": 4 * elements, "requested_write": 4 * elements }, "achieved_gbps": gbps });
+        let (code, out) = check(&foreign(row));
+        assert!(code == Some(5) && out.contains(": mul: cache_resident: ") && !out.contains("above_peak"), "{out}");
+    }
+}
+
+/// https://github.com/RRZE-HPC/gpu-benches/issues/6: 2^20 doubles an array on an RTX 4060 Ti with 288 GB/s and 32 MiB of L2.
+#[test]
+fn a_smaller_buffer_that_is_faster_than_the_memory_is_the_caches() {
+    let array = 8 << 20;
+    let row = json!({ "id": "scale", "bytes": { "requested_read": array, "requested_write": array }, "achieved_gbps": 697.0 });
+    let mut document = foreign(row);
+    document["peaks"]["memory_gbps"][0]["value"] = json!(288.0);
+    document["device"]["memory"]["cache_bytes"] = json!(32 << 20);
+    let (code, out) = check(&document);
+    assert!(code == Some(5) && out.contains("scale: cache_resident: 697 GB/s, and the memory can carry 288 GB/s"), "{out}");
 }
 
 #[test]

@@ -10,14 +10,19 @@ use crate::chart::words::clean;
 use crate::check::{Finding, What, check};
 use crate::record;
 
-const ABOUT_CODES: &str = "Exit codes: 4 for unverified rows; 5 for above_peak, cache_resident and does_not_add_up; 2 for unreadable files;
-7 for failed cases; 0 when nothing, or nothing graver than a remark, was found.
+const AFTER_HELP: &str = "Exit codes, the first that holds:
+  4  unverified rows
+  5  rows that are above_peak, cache_resident, or do not add up
+  2  files that cannot be read
+  7  cases that failed
+  0  nothing, or remarks only
 
-Example:\n  hbmark check results/h200-sxm-141gb/*.json";
+Example:
+  hbmark check results/h200-sxm-141gb/*.json";
 
 /// Arguments of `hbmark check`.
 #[derive(clap::Args)]
-#[command(after_help = ABOUT_CODES)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Run documents, arrays of them as --format json prints, or folders that hold one; of rows that another
     /// program wrote, id and achieved_gbps, or bytes and time_ns, are enough
