@@ -189,9 +189,10 @@ impl Peaks {
     }
 
     /// The most that the memory can carry, 10^9 B/s: by the device's attributes, or else by the data
-    /// sheet; none where that is no bandwidth.
+    /// sheet. A value that is no bandwidth bounds nothing.
     pub fn memory_bound_gbps(&self) -> Option<f64> {
-        self.memory_theoretical_gbps().or(self.memory_datasheet_gbps()).filter(|gbps| gbps.is_finite() && *gbps > 0.0)
+        let theoretical = [self.memory_theoretical_gbps(), self.memory_datasheet_gbps()];
+        theoretical.into_iter().flatten().find(|gbps| gbps.is_finite() && *gbps > 0.0)
     }
 
     fn memory(&self, provenance: Provenance) -> Option<f64> {
@@ -248,6 +249,18 @@ mod tests {
         let mut device = h200().device;
         (device.memory.clock_mhz, device.memory.bus_width_bits) = (Some(3201.0), Some(6016));
         device
+    }
+
+    #[test]
+    fn what_the_memory_can_carry_is_told_by_attributes_or_else_by_the_data_sheet() {
+        let bound = |peaks: &[(f64, Provenance)]| {
+            let memory_gbps = peaks.iter().map(|&(value, provenance)| Peak { value, provenance }).collect();
+            Peaks { memory_gbps, ..Peaks::default() }.memory_bound_gbps()
+        };
+        let datasheet = (4800.0, Provenance::Datasheet);
+        assert_eq!(bound(&[datasheet, (4814.3, Provenance::DeviceAttributes)]), Some(4814.3));
+        assert_eq!(bound(&[datasheet, (0.0, Provenance::DeviceAttributes)]), Some(4800.0));
+        assert_eq!(bound(&[(4300.0, Provenance::Measured)]), None);
     }
 
     #[test]
