@@ -129,6 +129,7 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Ok => "ok",
         Verdict::Unverified => "unverified",
         Verdict::AbovePeak => "above_peak",
+        Verdict::CacheResident => "cache_resident",
         Verdict::Unknown => "unknown",
     }
 }

@@ -33,7 +33,7 @@ impl Exit {
         let any_verdict = |verdict| run.measurements.iter().any(|m| m.verdict == Some(verdict));
         if any_verdict(Verdict::Unverified) {
             Self::WrongData
-        } else if any_verdict(Verdict::AbovePeak) {
+        } else if any_verdict(Verdict::AbovePeak) || any_verdict(Verdict::CacheResident) {
             Self::Implausible
         } else if run.measurements.iter().any(|m| matches!(m.status, Status::Error | Status::Timeout)) {
             Self::CaseFailed
@@ -132,6 +132,8 @@ mod tests {
         run.measurements[0].status = Status::Error;
         assert_eq!(Exit::of(&run), Exit::CaseFailed);
         run.measurements[1].verdict = Some(Verdict::AbovePeak);
+        assert_eq!(Exit::of(&run), Exit::Implausible);
+        run.measurements[1].verdict = Some(Verdict::CacheResident);
         assert_eq!(Exit::of(&run), Exit::Implausible);
         run.measurements[2].verdict = Some(Verdict::Unverified);
         assert_eq!(Exit::of(&run), Exit::WrongData);

@@ -1,5 +1,6 @@
 //! The command line: arguments, validation, the call, and all that is printed.
 
+mod check;
 mod doctor;
 mod exit;
 mod list;
@@ -50,6 +51,8 @@ enum Command {
     List(list::Args),
     /// Write charts, CSV and Markdown from run documents; needs no device
     Report(report::Args),
+    /// Say whether run documents may be trusted: figures that cannot be, rows that nobody verified; needs no device
+    Check(check::Args),
     /// Prove that results are right, and that wrong ones are seen
     Selftest(selftest::Args),
     /// Measure what standard input asks for: a part of 'run', never called by hand
@@ -75,6 +78,7 @@ fn command() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Selftest(args) => selftest::run(&args),
         Command::Child => serve().map(|()| Exit::Done).map_err(Failure::from),
     };

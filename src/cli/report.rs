@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::output::{emit, note};
 use super::{Exit, Failure};
+use crate::measure::judge_again;
 use crate::{record, report};
 
 /// Arguments of `hbmark report`.
@@ -19,7 +20,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Exit, Failure> {
-    let runs = args.runs.iter().map(|path| record::load_all(path)).collect::<Result<Vec<_>, _>>()?.concat();
+    let mut runs = args.runs.iter().map(|path| record::load_all(path)).collect::<Result<Vec<_>, _>>()?.concat();
+    runs.iter_mut().for_each(judge_again);
     let written = report::write(&runs, &args.output)?;
     for (chart, why) in &written.left_out {
         note(&format!("left out: {chart}: {why}"));

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::marks::marks;
 use super::poll::{Poller, Stamped};
 use super::telemetry::{Sampled, summarise};
-use super::{Budget, Samples, sample, statistics, stop_rules, verdict, verify, warm_up};
+use super::{Bounds, Budget, Samples, sample, statistics, stop_rules, verdict, verify, warm_up};
 use crate::device::{Device, DeviceError, Variant, Verification};
 use crate::pattern::{self, Case, Data, DeviceKind, Facts, Level, Parameters, Profile};
-use crate::record::{Measurement, Missing, Peaks, Status, Time, known};
+use crate::record::{Claim, Measurement, Missing, Peaks, Status, Time, known};
 
 /// The run was ended by the user; the document holds the finished cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -171,7 +171,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, data: Data, peaks: &
         }
     }
 
-    Measurement {
+    let mut row = Measurement {
         id: case.id.to_string(),
         pattern: case.id.pattern().to_owned(),
         level: Some(case.level),
@@ -209,11 +209,13 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, data: Data, peaks: &
         verified: Some(observed.verification.passed()),
         mismatches: Some(observed.verification.mismatches.saturating_add(observed.verification.stray)),
         first_bad_index: observed.verification.first_bad,
-        verdict: Some(verdict(&observed.verification, case.level, &case.bytes, median, theoretical)),
+        verdict: None,
         marks: found,
         wall_s: Some(observed.wall_s),
         missing,
-    }
+    };
+    row.verdict = Some(verdict(&Claim::from(&row), Bounds::of(peaks, facts.cache_bytes)));
+    row
 }
 
 /// What the memory was asked for in all samples, if that is what the case exercises.

@@ -15,5 +15,5 @@ mod verification;
 pub use case::{Interrupted, Measured, Settings, failed, measure};
 pub use fault::{Fault, Outcome, with_fault};
 pub use sampling::{Budget, Count, Noise, Samples, Stable, StopRule, TimeLimit, sample, stop_rules, warm_up};
-pub use verdict::verdict;
+pub use verdict::{Bounds, judge_again, verdict};
 pub use verification::verify;

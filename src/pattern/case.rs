@@ -1,11 +1,12 @@
 //! One pattern with every parameter fixed.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CaseId, Pipe, Plan};
 
 /// What a case is meant to exercise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// The memory itself: the buffers are several times the last cache.
@@ -21,6 +22,9 @@ impl Level {
     /// the traffic even if it kept every byte it can hold from pass to pass.
     const DRAM_MULTIPLE: u64 = 4;
 
+    /// The largest share of its data that the last cache may hold where a case exercises the memory.
+    pub const DRAM_CACHE_SHARE_MAX: f64 = 1.0 / Self::DRAM_MULTIPLE as f64;
+
     /// The level that buffers of `footprint_bytes` exercise.
     ///
     /// An unknown cache counts as exceeded; such rows carry a note.
@@ -33,18 +37,19 @@ impl Level {
     }
 }
 
-/// Bytes that one execution of a case moves, counted in four ways.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// Bytes that one execution of a case moves, counted in four ways; 0 where another program does not count them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Bytes {
-    /// Each input element and each weight once.
+    /// Each input element and each weight once, in bytes.
     pub requested_read: u64,
-    /// Each output element once.
+    /// Each output element once, in bytes.
     pub requested_write: u64,
-    /// The unique sectors that must cross the memory bus once.
+    /// The unique sectors that must cross the memory bus once, in bytes.
     pub compulsory: u64,
-    /// What the kernel's load and store instructions ask for; none where nobody counts them.
+    /// What the kernel's load and store instructions ask for, in bytes; none where nobody counts them.
     pub issued: Option<u64>,
-    /// What hardware counters saw; none until imported.
+    /// What hardware counters saw, in bytes; none until imported.
     pub dram: Option<u64>,
 }
 

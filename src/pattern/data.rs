@@ -28,7 +28,7 @@ const fn fold(index: u64) -> u32 {
 
 /// What inputs hold. The hardware may serve some contents faster than others: memory that
 /// compresses, data lines that toggle less.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, clap::ValueEnum, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Data {
     /// A hash of the position: nothing to compress.

@@ -1,9 +1,10 @@
 //! The few numbers of a device that sizes, geometry and byte counts depend on.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What sort of device a case runs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
     /// An NVIDIA GPU, through its driver.

@@ -1,12 +1,13 @@
 //! Who was measured: identity and state of one device.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Missing;
 use crate::pattern::DeviceKind;
 
 /// One physical device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Device {
     /// GPU, or the memory of the machine.
     pub kind: DeviceKind,
@@ -36,9 +37,9 @@ pub struct Device {
     pub compute_capability: Option<String>,
     /// Multiprocessors of a GPU; worker threads of the host.
     pub units: u32,
-    /// Highest clock of the multiprocessors.
+    /// Highest clock of the multiprocessors, MHz.
     pub sm_clock_max_mhz: Option<f64>,
-    /// The smallest step of the time that the multiprocessors stamp, in nanoseconds.
+    /// The smallest step of the time that the multiprocessors stamp, ns.
     #[serde(default)]
     pub timer_resolution_ns: Option<f64>,
     /// The memory and its last cache.
@@ -62,24 +63,24 @@ pub struct Device {
 }
 
 /// Memory and last cache of a device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
-    /// All of it.
+    /// All of it, in bytes.
     pub total_bytes: u64,
-    /// What could be allocated when the run started.
+    /// What could be allocated when the run started, in bytes.
     pub free_bytes: u64,
-    /// L2 of a GPU, L3 of a processor.
+    /// L2 of a GPU, L3 of a processor, in bytes.
     pub cache_bytes: Option<u64>,
-    /// Width of the memory bus.
+    /// Width of the memory bus, in bits.
     pub bus_width_bits: Option<u32>,
-    /// Command clock; data moves at twice this rate.
+    /// Command clock, MHz; data moves at twice this rate.
     pub clock_mhz: Option<f64>,
     /// Why fields above are null.
     pub missing: Missing,
 }
 
 /// Error correction and what it has seen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ecc {
     /// Whether it is on.
     pub enabled: Option<bool>,
@@ -92,7 +93,7 @@ pub struct Ecc {
 }
 
 /// Memory rows that the card has replaced by spares.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RemappedRows {
     /// Because of corrected errors.
     pub corrected: Option<u32>,
@@ -107,7 +108,7 @@ pub struct RemappedRows {
 }
 
 /// How much power a card may draw.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PowerLimits {
     /// The limit that the card is sold with, W.
     pub default_w: Option<f64>,
@@ -132,7 +133,7 @@ impl PowerLimits {
 }
 
 /// The link between processor and device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pcie {
     /// Generation while the device was busy; idle links slow down.
     pub generation_under_load: Option<u32>,
@@ -147,7 +148,7 @@ pub struct Pcie {
 }
 
 /// Layers between this program and the hardware.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Virtualization {
     /// Whether a hypervisor is underneath.
     pub virtual_machine: Option<bool>,

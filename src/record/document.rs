@@ -2,23 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Device, Measurement, Missing};
 use crate::pattern::{Data, DeviceKind, Level, Profile};
 
 /// All measurements of one device, with its environment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// Form of this document; see [`super::SCHEMA_VERSION`].
+    /// Form of this document, `major.minor.patch`.
     pub schema_version: String,
-    /// What is measured and how; see [`super::SUITE_VERSION`].
+    /// What is measured and how: figures of two suite versions are not the same measurement.
     pub suite_version: String,
     /// The program that wrote it.
     pub program: Program,
-    /// When the run started, UTC.
+    /// When the run started, UTC (RFC 3339).
     pub started_at: String,
-    /// When the last case ended, UTC; null while the run is under way.
+    /// When the last case ended, UTC (RFC 3339); null while the run is under way.
     pub finished_at: Option<String>,
     /// Whether every case was tried; false while under way, after an interruption, and when
     /// cases were left out because the device was lost.
@@ -54,7 +55,7 @@ impl Run {
 }
 
 /// The program that wrote a document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Program {
     /// Its name.
     pub name: String,
@@ -79,7 +80,7 @@ impl Program {
 }
 
 /// The machine that the device is in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Its name in the network.
     pub hostname: Option<String>,
@@ -91,14 +92,14 @@ pub struct Host {
     pub cpu: String,
     /// Logical processors that this program may use.
     pub cpus: u32,
-    /// Main memory.
+    /// Main memory, in bytes.
     pub memory_bytes: u64,
     /// Why fields above are null.
     pub missing: Missing,
 }
 
 /// Where a figure comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provenance {
     /// Computed from what the device says of itself: 2 x memory clock x bus width / 8.
@@ -109,20 +110,22 @@ pub enum Provenance {
     Measured,
     /// Something that a newer program knows.
     #[serde(other)]
+    #[schemars(skip)]
     Unknown,
 }
 
 /// One upper bound.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
-    /// Its value, in the unit of the list that holds it.
+    /// Its value, in the unit of the list that holds it: 10^9 B/s of memory, 10^9 flops/s of arithmetic.
     pub value: f64,
     /// Where it comes from.
     pub provenance: Provenance,
 }
 
 /// What the fractions of a run refer to.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Peaks {
     /// Memory bandwidth, 10^9 B/s: by the device's attributes, by the data sheet, and the best sound
     /// `stream` row of the run at level `dram`, of random data. Fractions refer to the first.
@@ -185,6 +188,13 @@ impl Peaks {
         self.memory(Provenance::Datasheet)
     }
 
+    /// The most that the memory can carry, 10^9 B/s: by the device's attributes, or else by the data
+    /// sheet. A value that is no bandwidth bounds nothing.
+    pub fn memory_bound_gbps(&self) -> Option<f64> {
+        let theoretical = [self.memory_theoretical_gbps(), self.memory_datasheet_gbps()];
+        theoretical.into_iter().flatten().find(|gbps| gbps.is_finite() && *gbps > 0.0)
+    }
+
     fn memory(&self, provenance: Provenance) -> Option<f64> {
         self.memory_gbps.iter().find(|peak| peak.provenance == provenance).map(|peak| peak.value)
     }
@@ -239,6 +249,18 @@ mod tests {
         let mut device = h200().device;
         (device.memory.clock_mhz, device.memory.bus_width_bits) = (Some(3201.0), Some(6016));
         device
+    }
+
+    #[test]
+    fn what_the_memory_can_carry_is_told_by_attributes_or_else_by_the_data_sheet() {
+        let bound = |peaks: &[(f64, Provenance)]| {
+            let memory_gbps = peaks.iter().map(|&(value, provenance)| Peak { value, provenance }).collect();
+            Peaks { memory_gbps, ..Peaks::default() }.memory_bound_gbps()
+        };
+        let datasheet = (4800.0, Provenance::Datasheet);
+        assert_eq!(bound(&[datasheet, (4814.3, Provenance::DeviceAttributes)]), Some(4814.3));
+        assert_eq!(bound(&[datasheet, (0.0, Provenance::DeviceAttributes)]), Some(4800.0));
+        assert_eq!(bound(&[(4300.0, Provenance::Measured)]), None);
     }
 
     #[test]

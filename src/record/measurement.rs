@@ -1,13 +1,14 @@
 //! One row: all that one case gave.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Missing, Telemetry};
+use super::{Claim, Missing, Telemetry};
 use crate::pattern::{Bytes, Level, Parameters};
 
 /// Whether a case gave figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// Measured.
@@ -22,11 +23,12 @@ pub enum Status {
     Timeout,
     /// Something that a newer program knows.
     #[serde(other)]
+    #[schemars(skip)]
     Unknown,
 }
 
 /// What to think of a row's figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Verified and physically possible.
@@ -35,14 +37,17 @@ pub enum Verdict {
     Unverified,
     /// More bytes a second than the memory bus can carry.
     AbovePeak,
+    /// The last cache served it, or a good part of it, though it claims the memory.
+    CacheResident,
     /// Something that a newer program knows.
     #[serde(other)]
+    #[schemars(skip)]
     Unknown,
 }
 
 /// What a reader should know before trusting a row's figures to the last percent. A marked
 /// row is as sound as another; a note in it has the number behind each mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
     /// The times are noisy, or a clock moved during the samples.
@@ -53,23 +58,24 @@ pub enum Mark {
     Shared,
     /// Something that a newer program knows.
     #[serde(other)]
+    #[schemars(skip)]
     Unknown,
 }
 
 /// The times of one execution over all samples, in nanoseconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Time {
-    /// The headline.
+    /// The headline, ns.
     pub median: f64,
-    /// Lower quartile.
+    /// Lower quartile, ns.
     pub p25: f64,
-    /// Upper quartile.
+    /// Upper quartile, ns.
     pub p75: f64,
-    /// Fastest sample.
+    /// Fastest sample, ns.
     pub min: f64,
-    /// Slowest sample.
+    /// Slowest sample, ns.
     pub max: f64,
-    /// Half-width of the 95 % bootstrap interval of the median, over the median.
+    /// Half-width of the 95 % bootstrap interval of the median, over the median; a fraction.
     pub noise_fraction: f64,
     /// How many samples.
     pub n: u32,
@@ -77,16 +83,16 @@ pub struct Time {
     pub executions_per_sample: u32,
     /// Which rule ended the sampling: `noise`, `noise_stable`, `time`, or `count`.
     pub stopped_by: String,
-    /// The device's time over this machine's, the median of the samples: at most 1 where both clocks
+    /// The device's time over this machine's as a fraction, the median of the samples: at most 1 where both clocks
     /// are right. The rest is the cost of starting and ending a sample.
     #[serde(default)]
     pub host_fraction: Option<f64>,
 }
 
 /// One case's row.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
-    /// The case.
+    /// The case: pattern, parts, and `@size` where the size is not the default.
     pub id: String,
     /// Its pattern.
     pub pattern: String,
@@ -100,37 +106,37 @@ pub struct Measurement {
     pub status: Status,
     /// Why there are none.
     pub reason: Option<String>,
-    /// Size of the last cache over that of all buffers: below 1, the most that it can have served; above, all fits.
+    /// Size of the last cache over that of all buffers, a fraction: below 1, the most that it can have served; above, all fits.
     pub cache_fraction: Option<f64>,
     /// What a reader must know beside the figures.
     pub notes: Vec<String>,
     /// Bytes of one execution.
     pub bytes: Option<Bytes>,
-    /// Floating-point operations of one execution.
+    /// Floating-point operations of one execution; a fused multiply-add counts two.
     pub flops: Option<u64>,
     /// The pipe that they run on.
     pub compute_pipe: Option<String>,
     /// Times of one execution.
     pub time_ns: Option<Time>,
-    /// Every sample: the time of one execution, in nanoseconds.
+    /// Every sample: the time of one execution, ns.
     pub samples_ns: Vec<f64>,
     /// Requested bytes over the median, 10^9 B/s.
     pub achieved_gbps: Option<f64>,
     /// Compulsory bytes over the median, 10^9 B/s.
     pub compulsory_gbps: Option<f64>,
-    /// Achieved over the theoretical memory peak; null where the level is not dram.
+    /// Achieved over the theoretical memory peak, a fraction that is never clamped; null where the level is not dram.
     pub fraction_of_peak: Option<f64>,
     /// Flops over the median, 10^9 flops/s.
     pub achieved_gflops: Option<f64>,
-    /// Achieved over the measured peak of the pipe.
+    /// Achieved over the measured peak of the pipe, a fraction that is never clamped; 0 without flops.
     pub compute_utilization: Option<f64>,
     /// In `compute` rows: what all multiprocessors can do at the clock of the samples, 10^9 flops/s.
     #[serde(default)]
     pub theoretical_gflops: Option<f64>,
-    /// In `compute` rows: achieved over theoretical.
+    /// In `compute` rows: achieved over theoretical, a fraction.
     #[serde(default)]
     pub fraction_of_theoretical: Option<f64>,
-    /// Median over the samples of the multiprocessors' mean clock.
+    /// Median over the samples of the multiprocessors' mean clock, MHz.
     pub sm_clock_mhz: Option<f64>,
     /// Clocks, power, temperatures and the like during the samples.
     pub telemetry: Option<Telemetry>,
@@ -145,7 +151,7 @@ pub struct Measurement {
     /// What else marks the row; each with a note that says why.
     #[serde(default)]
     pub marks: Vec<Mark>,
-    /// The time that the case took on the wall: preparation, warm-up, samples and verification.
+    /// The time that the case took on the wall, s: preparation, warm-up, samples and verification.
     pub wall_s: Option<f64>,
     /// Why fields above are null, in rows whose status is `ok`; in others `reason` is why.
     pub missing: Missing,
@@ -188,23 +194,14 @@ impl Measurement {
         }
     }
 
-    /// Whether its bandwidth is its bytes over its time; true where it does not tell them.
-    fn adds_up(&self) -> bool {
-        match (&self.bytes, &self.time_ns, self.achieved_gbps) {
-            (Some(bytes), Some(time), Some(gbps)) => (gbps * time.median / bytes.requested() as f64 - 1.0).abs() < 1e-3,
-            _ => true,
-        }
-    }
-
     /// Whether its figures may be drawn or ranked: judged `ok`, and nothing in the row says otherwise.
     pub fn is_sound(&self) -> bool {
-        let positive = |figure: Option<f64>| figure.is_some_and(|x| x.is_finite() && x > 0.0);
         self.status == Status::Ok
             && self.verdict == Some(Verdict::Ok)
             && self.verified == Some(true)
             && self.mismatches.unwrap_or(0) == 0
-            && positive(self.achieved_gbps)
-            && positive(self.time_ns.as_ref().map(|time| time.median))
-            && self.adds_up()
+            && self.achieved_gbps.is_some()
+            && self.time_ns.is_some()
+            && Claim::from(self).adds_up()
     }
 }

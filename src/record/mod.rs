@@ -1,17 +1,21 @@
 //! WHAT IS KEPT: the run document, one JSON file for each run of one device.
 
+mod claim;
 mod device;
 mod document;
 mod measurement;
+mod schema;
 mod store;
 mod telemetry;
 mod version;
 
+pub use claim::{Claim, Claims, Median, Store, Subject, Writer};
 pub use device::{Device, Ecc, Memory, Pcie, PowerLimits, RemappedRows, Virtualization};
 pub use document::{Host, Peak, Peaks, Program, Provenance, Run};
 pub use measurement::{Mark, Measurement, Status, Time, Verdict};
+pub use schema::schema;
 pub(crate) use store::write_whole;
-pub use store::{DOCUMENT_NAME, Held, LoadError, SaveError, create, find, hold, load, load_all, save};
+pub use store::{DOCUMENT_NAME, Held, LoadError, SaveError, create, find, hold, load, load_all, load_claims, save};
 pub use telemetry::{EnergySource, PowerSource, Spread, Telemetry};
 pub use version::{SCHEMA_VERSION, SUITE_VERSION};
 

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use atomic_write_file::AtomicWriteFile;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::{Run, SCHEMA_VERSION, version::major};
+use super::{Claims, Run, SCHEMA_VERSION, version::major};
 
 /// The document's name in a run's folder.
 pub const DOCUMENT_NAME: &str = "run.json";
@@ -179,6 +180,18 @@ pub fn load(path: &Path) -> Result<Run, LoadError> {
 /// # Errors
 /// As [`load`], for the first that cannot be read.
 pub fn load_all(path: &Path) -> Result<Vec<Run>, LoadError> {
+    each(path)
+}
+
+/// Reads what every document of a file claims, with no more of it than is needed to judge it.
+///
+/// # Errors
+/// As [`load_all`]; fields that only a whole document has may be absent.
+pub fn load_claims(path: &Path) -> Result<Vec<Claims>, LoadError> {
+    each(path)
+}
+
+fn each<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, LoadError> {
     let (bytes, path) = read(path)?;
     if !bytes.trim_ascii_start().starts_with(b"[") {
         return Ok(vec![parse(&bytes, &path)?]);
@@ -203,7 +216,7 @@ fn not_read(error: serde_json::Error, path: &Path) -> LoadError {
     }
 }
 
-fn parse(bytes: &[u8], path: &Path) -> Result<Run, LoadError> {
+fn parse<T: DeserializeOwned>(bytes: &[u8], path: &Path) -> Result<T, LoadError> {
     // The version first: a newer document may lack what this program expects,
     // and then "too new" is the reason to give.
     #[derive(Deserialize)]

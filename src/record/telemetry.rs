@@ -2,23 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Missing;
 
-/// Lowest, middle and highest of several readings.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Lowest, middle and highest of several readings of a clock.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// Lowest.
+    /// Lowest, MHz.
     pub min: f64,
-    /// Median.
+    /// Median, MHz.
     pub median: f64,
-    /// Highest.
+    /// Highest, MHz.
     pub max: f64,
 }
 
 /// How a power reading was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PowerSource {
     /// At the moment of the reading.
@@ -28,11 +29,12 @@ pub enum PowerSource {
     Average,
     /// Something that a newer program knows.
     #[serde(other)]
+    #[schemars(skip)]
     Unknown,
 }
 
 /// What an energy was computed from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EnergySource {
     /// The card's energy counter, between the first and the last step that was seen of it.
@@ -41,6 +43,7 @@ pub enum EnergySource {
     Power,
     /// Something that a newer program knows.
     #[serde(other)]
+    #[schemars(skip)]
     Unknown,
 }
 
@@ -48,7 +51,7 @@ pub enum EnergySource {
 ///
 /// All of it is the whole board's: power and energy are those of the card with its
 /// processors, fans and idle draw, not of the memory alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Telemetry {
     /// How many readings there were.
     pub readings: u32,
@@ -76,7 +79,7 @@ pub struct Telemetry {
     pub energy_j: Option<f64>,
     /// What gave the mean power for it.
     pub energy_source: Option<EnergySource>,
-    /// By which share of itself an energy from the counter may be wrong, because the counter
+    /// By which fraction of itself an energy from the counter may be wrong, because the counter
     /// moves in steps and a step is seen only at the next reading.
     pub energy_uncertainty_fraction: Option<f64>,
     /// Energy over requested bytes, J for 10^9 bytes: `energy_j` / (requested bytes of all samples

@@ -138,6 +138,9 @@ fn verdict(row: &Measurement, footnotes: &mut Footnotes) -> String {
         Some(Verdict::AbovePeak) => {
             marks.push(footnotes.mark("more bytes a second than the memory bus can carry: the figures cannot be right"));
         }
+        Some(Verdict::CacheResident) => {
+            marks.push(footnotes.mark("the last cache held the data or a good part of them: the figures are not the memory's"));
+        }
         Some(Verdict::Unknown) => marks.push(footnotes.mark("a newer version of the program judged this row: ask that one")),
         Some(Verdict::Ok) | None => {}
     }

@@ -72,3 +72,26 @@ pub fn small_run(folder: &Path, cases: &[&str]) -> Command {
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every run document of the repository: published ones, and those that tests were recorded with.
+pub fn documents() -> Vec<PathBuf> {
+    let mut folders = vec![root().join("results"), root().join("tests/data")];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if entry.extension().is_some_and(|ending| ending == "json") {
+                found.push(entry);
+            }
+        }
+    }
+    assert!(found.len() >= 2, "{found:?}");
+    found.sort();
+    found
+}
