@@ -74,18 +74,23 @@ pub(crate) enum Family {
 /// The cards that the runs measured and the reference cards that they did not, by kind
 /// of memory and bandwidth of the data sheet. `figure` tells what a run measured.
 pub(crate) fn beside(runs: &[&Run], mut figure: impl FnMut(usize, StreamOperation) -> Option<f64>) -> Vec<Beside> {
-    let ids: Vec<String> = runs.iter().map(|run| identity(run)).collect();
+    // Others' programs measure no zeros, so runs on other data stand beside no published figure.
+    let ids: Vec<(usize, String)> =
+        runs.iter().enumerate().filter(|(_, run)| run.data == Data::Random).map(|(n, run)| (n, identity(run))).collect();
     let mut cards: Vec<Beside> = Vec::new();
-    for (first, id) in ids.iter().enumerate().filter(|(n, id)| !ids[..*n].contains(id)) {
-        let of_card = newest(runs, (first..runs.len()).filter(|n| ids[*n] == *id).collect());
+    for (position, (first, id)) in ids.iter().enumerate() {
+        if ids[..position].iter().any(|(_, earlier)| earlier == id) {
+            continue;
+        }
+        let of_card = newest(runs, ids.iter().filter(|(_, other)| other == id).map(|(n, _)| *n).collect());
         let figures = StreamOperation::ALL.map(|operation| {
             let medians: Vec<f64> = of_card.iter().filter_map(|run| figure(*run, operation)).collect();
             (!medians.is_empty()).then(|| Figure::Measured(median(&medians)))
         });
-        let card = catalog::of_device(&runs[first].device);
-        cards.push(Beside { name: name(runs[first], card), card, runs: of_card, figures });
+        let card = catalog::of_device(&runs[*first].device);
+        cards.push(Beside { name: name(runs[*first], card), card, runs: of_card, figures });
     }
-    let references = REFERENCES.into_iter().filter(|id| !ids.iter().any(|measured| measured == id)).filter_map(catalog::card);
+    let references = REFERENCES.into_iter().filter(|id| !ids.iter().any(|(_, measured)| measured == id)).filter_map(catalog::card);
     cards.extend(references.map(|card| Beside {
         name: card.name.clone(),
         card: Some(card),
@@ -98,11 +103,9 @@ pub(crate) fn beside(runs: &[&Run], mut figure: impl FnMut(usize, StreamOperatio
     cards
 }
 
-/// Those that measure in the newest way: figures of two suite versions have no common median,
-/// and others' programs measure no zeros.
+/// Those that measure in the newest way: figures of two suite versions have no common median.
 fn newest(runs: &[&Run], of_card: Vec<usize>) -> Vec<usize> {
     let version = |run: &usize| runs[*run].suite_version.parse::<u64>().unwrap_or(0);
-    let of_card: Vec<usize> = of_card.into_iter().filter(|run| runs[*run].data == Data::Random).collect();
     let newest = of_card.iter().map(version).max();
     of_card.into_iter().filter(|run| Some(version(run)) == newest).collect()
 }
@@ -188,6 +191,16 @@ mod tests {
 
     fn find<'a>(cards: &'a [Beside], name: &str) -> &'a Beside {
         cards.iter().find(|card| card.name == name).unwrap()
+    }
+
+    #[test]
+    fn a_card_that_was_run_on_zeros_alone_counts_as_not_measured() {
+        let zeros = Run { data: Data::Zero, ..run_of("rtx-4090") };
+        let name = &catalog::card("rtx-4090").unwrap().name;
+        let on_zeros = beside(&[&zeros], copy_only);
+        let card = find(&on_zeros, name);
+        assert!(card.runs.is_empty() && card.figures.iter().flatten().all(|figure| matches!(figure, Figure::Published(_))));
+        assert_eq!(find(&beside(&[&zeros, &run_of("rtx-4090")], copy_only), name).runs, [1]);
     }
 
     #[test]
