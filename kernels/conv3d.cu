@@ -245,12 +245,12 @@ template <u32 VECTOR> __device__ __forceinline__ void depthwise(float *__restric
     extern "C" __global__ void __launch_bounds__(32 * WARPS, 2)                                                                                               \
         conv3d_direct_f32_v##VECTOR(float *__restrict__ out, const float *__restrict__ in, const float *__restrict__ weights, u64 batch, u64 channels_in,     \
                                     u64 channels_out, u64 depth, u64 height, u64 width) {                                                                     \
-        direct<VECTOR>(out, in, weights, Shape{(u32)batch, (u32)channels_in, (u32)channels_out, (u32)depth, (u32)height, (u32)width});                                                      \
+        direct<VECTOR>(out, in, weights, Shape{(u32)batch, (u32)channels_in, (u32)channels_out, (u32)depth, (u32)height, (u32)width});                        \
     }                                                                                                                                                         \
     extern "C" __global__ void __launch_bounds__(32 * WARPS, 2)                                                                                               \
         conv3d_depthwise_f32_v##VECTOR(float *__restrict__ out, const float *__restrict__ in, const float *__restrict__ weights, u64 batch, u64 channels_in,  \
                                        u64 channels_out, u64 depth, u64 height, u64 width) {                                                                  \
-        depthwise<VECTOR>(out, in, weights, Shape{(u32)batch, (u32)channels_in, (u32)channels_out, (u32)depth, (u32)height, (u32)width});                                                   \
+        depthwise<VECTOR>(out, in, weights, Shape{(u32)batch, (u32)channels_in, (u32)channels_out, (u32)depth, (u32)height, (u32)width});                     \
     }
 
 // Four columns a thread where the width allows vectors, else one.

@@ -149,6 +149,16 @@ pub(crate) fn mark(mark: Mark) -> &'static str {
     }
 }
 
+/// What a mark says of its row.
+pub(crate) fn mark_meaning(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Unstable => "noisy, or a clock moved during the samples",
+        Mark::Throttled => "the driver or the hardware held the clocks back",
+        Mark::Shared => "another process was on the card",
+        Mark::Unknown => "a mark of a newer version of the program",
+    }
+}
+
 /// Why a row's figures may not be drawn; none when they may.
 pub(crate) fn unsound(row: &Measurement) -> Option<&'static str> {
     match (row.status, row.verdict) {

@@ -1,7 +1,7 @@
 //! What holds for one row.
 
 use super::What;
-use crate::chart::words::{figure, status};
+use crate::chart::words::{figure, mark_meaning, status};
 use crate::measure::{Bounds, verdict};
 use crate::record::{Claim, Mark, Status, Verdict};
 
@@ -60,13 +60,13 @@ fn sums(claim: &Claim) -> String {
 }
 
 fn marked(mark: Mark) -> (What, String) {
-    let (what, says) = match mark {
-        Mark::Unstable => (What::Unstable, "noisy, or a clock moved during the samples"),
-        Mark::Throttled => (What::Throttled, "the driver or the hardware held the clocks back"),
-        Mark::Shared => (What::Shared, "another process was on the card"),
-        Mark::Unknown => (What::Unknown, "a mark of a newer version of the program"),
+    let what = match mark {
+        Mark::Unstable => What::Unstable,
+        Mark::Throttled => What::Throttled,
+        Mark::Shared => What::Shared,
+        Mark::Unknown => What::Unknown,
     };
-    (what, format!("{says}; the row's notes have the numbers"))
+    (what, format!("{}; the row's notes have the numbers", mark_meaning(mark)))
 }
 
 #[cfg(test)]

@@ -127,17 +127,15 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, data: Data, peaks: &
         missing.insert("fraction_of_theoretical".into(), "there is no theoretical_gflops".into());
     }
     let fraction_of_peak = known(&mut missing, "fraction_of_peak", fraction_of_peak(case, achieved_gbps, theoretical));
-    let mut notes_of_peak = Vec::new();
+    let mut notes = case.notes.clone();
     let compute_utilization = known(&mut missing, "compute_utilization", utilization(case, achieved_gflops, peaks));
     if compute_utilization.is_some_and(|utilization| utilization > 1.0) {
-        notes_of_peak
-            .push("above the arithmetic peak that this run measured: that was too low, so repeat the run on an idle machine".to_owned());
+        notes.push("above the arithmetic peak that this run measured: that was too low, so repeat the run on an idle machine".to_owned());
     }
     if case.compute_pipe.is_none() {
         missing.insert("compute_pipe".into(), "the case has no floating-point operations".into());
     }
     let footprint = case.plan.footprint_bytes();
-    let mut notes = [case.notes.clone(), notes_of_peak].concat();
     if facts.cache_bytes.is_none() && case.level == Level::Dram {
         notes.push(format!("the size of the last cache is not known: these {footprint} bytes may have been served from it in part"));
     }

@@ -198,13 +198,9 @@ pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
         lines.push("mixed: the last cache holds part of the data, so GB/s is not the memory's alone".to_owned());
     }
     let marked = |mark| run.measurements.iter().any(|row| row.marks.contains(&mark));
-    for (mark, meaning) in [
-        (Mark::Unstable, "unstable: noisy, or a clock moved during the samples"),
-        (Mark::Throttled, "throttled: the driver or the hardware held the clocks back"),
-        (Mark::Shared, "shared: another process was on the card"),
-    ] {
+    for mark in [Mark::Unstable, Mark::Throttled, Mark::Shared] {
         if marked(mark) {
-            lines.push(meaning.to_owned());
+            lines.push(format!("{}: {}", words::mark(mark), words::mark_meaning(mark)));
         }
     }
     lines

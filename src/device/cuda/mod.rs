@@ -192,6 +192,11 @@ impl CudaDevice {
         self.device.get_attribute(attribute).map_err(at_work(&format!("asking the device attribute {attribute:?}")))
     }
 
+    /// How many multiprocessors there are.
+    fn units(&self) -> Result<u32, DeviceError> {
+        Ok(self.attribute(DeviceAttribute::MultiprocessorCount)?.max(1) as u32)
+    }
+
     /// An attribute that some drivers and virtual machines report as zero.
     fn positive(&self, attribute: DeviceAttribute) -> Result<u64, String> {
         match self.device.get_attribute(attribute) {
@@ -210,7 +215,7 @@ impl Device for CudaDevice {
             kind: DeviceKind::Cuda,
             cache_bytes: self.positive(DeviceAttribute::L2CacheSize).ok(),
             free_bytes: free as u64,
-            units: self.attribute(DeviceAttribute::MultiprocessorCount)?.max(1) as u32,
+            units: self.units()?,
             threads_per_unit: self.attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?.max(1) as u32,
             capability: Some((self.capability.0.cast_unsigned(), self.capability.1.cast_unsigned())),
         })

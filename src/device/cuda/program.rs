@@ -11,7 +11,7 @@ use serde_json::json;
 use super::CudaDevice;
 use super::clock::{self, Clock, End};
 use super::error::{at_work, raw};
-use crate::device::{Device, DeviceError, GUARD_WORDS, Program, STATUS_START, Timing, Variant, Verification};
+use crate::device::{DeviceError, GUARD_WORDS, Program, STATUS_START, Timing, Variant, Verification};
 use crate::pattern::data::POISON;
 use crate::pattern::{Arg, Buffer, Content, Data, Launch, Plan, Work};
 
@@ -100,7 +100,7 @@ impl<'a> CudaProgram<'a> {
             device.modules.ensure(module)?;
         }
         let device: &'a CudaDevice = device;
-        let units = device.facts()?.units;
+        let units = device.units()?;
         let memory = plan.buffers.iter().map(Memory::new).collect::<Result<Vec<_>, _>>()?;
         let addresses: Vec<u64> = memory.iter().map(Memory::address).collect();
         // SAFETY: any bit pattern is a valid u64, and `verify` sets the words before a check adds to them.
