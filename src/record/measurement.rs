@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Claim, Missing, Telemetry};
+use super::{Claim, Contention, Missing, Telemetry};
 use crate::pattern::{Bytes, Level, Parameters};
 
 /// Whether a case gave figures.
@@ -140,6 +140,9 @@ pub struct Measurement {
     pub sm_clock_mhz: Option<f64>,
     /// Clocks, power, temperatures and the like during the samples.
     pub telemetry: Option<Telemetry>,
+    /// The same case on all devices of the run at once; null where they were not measured together.
+    #[serde(default)]
+    pub contention: Option<Contention>,
     /// Whether every result was right.
     pub verified: Option<bool>,
     /// Wrong results, when any.
@@ -184,6 +187,7 @@ impl Measurement {
             fraction_of_theoretical: None,
             sm_clock_mhz: None,
             telemetry: None,
+            contention: None,
             verified: None,
             mismatches: None,
             first_bad_index: None,
