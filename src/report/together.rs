@@ -31,7 +31,7 @@ pub(super) fn tables(runs: &[Run], names: &[String]) -> Vec<Table> {
             sets.entry(set).or_default().push(Seen { run, name, row, contention });
         }
     }
-    sets.into_values().map(|seen| table(&seen)).collect()
+    sets.into_iter().map(|(set, seen)| table(&seen, set.len())).collect()
 }
 
 /// A row of a device that was measured beside others.
@@ -42,7 +42,7 @@ struct Seen<'a> {
     contention: &'a Contention,
 }
 
-fn table(seen: &[Seen]) -> Table {
+fn table(seen: &[Seen], devices: usize) -> Table {
     let mut ids: Vec<&str> = Vec::new();
     for one in seen {
         if !ids.contains(&one.row.id.as_str()) {
@@ -55,17 +55,18 @@ fn table(seen: &[Seen]) -> Table {
     };
     let rows = ids.iter().flat_map(|id| seen.iter().filter(move |one| one.row.id == *id)).map(cells).collect();
     let overlap = seen.iter().map(|one| one.contention.overlap_fraction).fold(1.0, f64::min);
-    let remarks = vec![
-        "factor: GB/s together over GB/s alone; 1 without contention".to_owned(),
-        format!("all devices were sampled at the same time in {} % of each one's samples or more", columns::percent(Some(overlap), 1)),
-        straggler(seen),
+    let mut remarks = vec![
+        format!("factor: GB/s while all {devices} devices ran over GB/s alone; 1 without contention"),
+        format!("all sampled at the same time: at least {} % of each one's sampling time", columns::percent(Some(overlap), 1)),
     ];
+    remarks.extend(straggler(seen, devices));
     Table { rows, remarks }
 }
 
 /// The device that loses most, by the median over its cases: on equal cards the one that is slowest
-/// beside the fastest while all run, on others the one with the lowest factor.
-fn straggler(seen: &[Seen]) -> String {
+/// beside the fastest while all run, on others the one with the lowest factor. None unless the runs
+/// of all `devices` are there.
+fn straggler(seen: &[Seen], devices: usize) -> Option<String> {
     let equal_cards = seen.iter().all(|one| one.run.device.card == seen[0].run.device.card);
     let score = |one: &Seen| {
         let of_case = seen.iter().filter(|other| other.row.id == one.row.id);
@@ -76,14 +77,17 @@ fn straggler(seen: &[Seen]) -> String {
     for one in seen {
         scores.entry(one.name).or_insert((one.run, Vec::new())).1.push(score(one));
     }
+    if scores.len() < devices {
+        return None;
+    }
     let medians = scores.into_iter().map(|(name, (run, scores))| (median(&scores), name, run));
-    let Some((score, name, run)) = medians.min_by(|a, b| a.0.total_cmp(&b.0)) else { return String::new() };
+    let (score, name, run) = medians.min_by(|a, b| a.0.total_cmp(&b.0))?;
     let uuid = run.device.uuid.as_deref().map(|uuid| format!(" ({})", words::clean(uuid))).unwrap_or_default();
     let how = match equal_cards {
         true => format!("{} % of the fastest while all ran", columns::percent(Some(score), 1)),
         false => format!("the lowest factor, {}", figure(Some(score))),
     };
-    format!("straggler: {name}{uuid}: {how} (median of its cases)")
+    Some(format!("straggler: {name}{uuid}: {how} (median of its cases)"))
 }
 
 #[cfg(test)]
@@ -143,6 +147,14 @@ mod tests {
         let runs = [beside(h200(), "GPU-1", &["the host"], &[0.9, 0.9]), beside(host(), "the host", &["GPU-1"], &[1.0, 1.0])];
         let straggler = tables(&runs, &names(&runs)).remove(0).remarks.pop().unwrap();
         assert!(straggler.starts_with("straggler: NVIDIA H200 (GPU-1): the lowest factor, 0.900"), "{straggler}");
+    }
+
+    #[test]
+    fn one_run_of_several_has_its_own_rows_and_names_no_straggler() {
+        let runs = [beside(h200(), "GPU-1", &["GPU-2"], &[0.9, 0.8])];
+        let table = tables(&runs, &names(&runs)).remove(0);
+        assert_eq!((table.rows.len(), table.remarks.len()), (2, 2));
+        assert!(table.remarks[0].contains("all 2 devices"), "{:?}", table.remarks);
     }
 
     #[test]

@@ -272,3 +272,287 @@ fn label(run: &Run) -> &str {
 fn of(run: &Run, why: &str) -> String {
     format!("{}: {why}", label(run))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::VecDeque;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::chart::testing::h200;
+    use crate::device::Verification;
+    use crate::measure::testing::{Steady, peaks, row};
+    use crate::pattern::Facts;
+    use crate::record::Verdict;
+
+    const CASES: [&str; 3] = ["stream/read/f32", "stream/copy/f32", "stride/read/4"];
+    const LIMIT: Duration = Duration::from_secs(7);
+
+    /// The number of a device that is not ready before a child of another has died.
+    const LATE: usize = 3;
+
+    /// What children said and were told, and for how long they were listened to, by the device's number.
+    type Log = Mutex<Vec<(usize, String)>>;
+
+    /// A child that says what is listed, after `Ready` not before it is told to go, and ends.
+    struct Scripted {
+        device: usize,
+        says: VecDeque<Heard>,
+        waits: bool,
+        log: Arc<Log>,
+        going: Arc<AtomicBool>,
+    }
+
+    impl Scripted {
+        fn note(&self, what: String) {
+            self.log.lock().unwrap().push((self.device, what));
+        }
+        fn somebody_has_died(&self) -> bool {
+            self.log.lock().unwrap().iter().any(|(_, said)| said.contains("signal: "))
+        }
+    }
+
+    impl Worker for Scripted {
+        fn tell(&mut self, request: &Request) {
+            assert_eq!(*request, Request::Go);
+            self.note("go".into());
+            self.waits = false;
+        }
+        fn hear(&mut self, within: Duration, go_on: &dyn Fn() -> bool) -> Heard {
+            if !go_on() {
+                return Heard::End("exit status: 0".into());
+            }
+            if self.waits && !matches!(self.says.front(), Some(Heard::End(_))) {
+                assert_eq!(within, Duration::ZERO);
+                return Heard::Nothing;
+            }
+            while self.device == LATE && matches!(self.says.front(), Some(Heard::Answer(Answer::Ready))) && !self.somebody_has_died() {
+                std::thread::yield_now();
+            }
+            let heard = self.says.pop_front().unwrap_or(Heard::End("exit status: 0".into()));
+            let said = match &heard {
+                Heard::Answer(Answer::Started(id)) => id.clone(),
+                Heard::Answer(Answer::Ready) => "ready".into(),
+                Heard::Answer(_) => "window".into(),
+                // As Ctrl-C while the device gets ready.
+                Heard::End(how) if how == "interrupt" => {
+                    self.going.store(false, Ordering::SeqCst);
+                    "interrupted".into()
+                }
+                other => format!("{other:?}"),
+            };
+            self.waits = said == "ready";
+            self.note(format!("{said} within {} s", within.as_secs()));
+            heard
+        }
+    }
+
+    fn started(id: &str) -> Heard {
+        Heard::Answer(Answer::Started(id.into()))
+    }
+
+    fn ready() -> Heard {
+        Heard::Answer(Answer::Ready)
+    }
+
+    fn failure(error: DeviceError) -> Heard {
+        Heard::Answer(Answer::Together(Err(error)))
+    }
+
+    /// Half as fast as alone, with this many wrong results, from 1 s to 2 s.
+    fn window(mismatches: u64) -> Heard {
+        let mut time = alone(CASES[0]).time_ns.unwrap();
+        time.median *= 2.0;
+        let verification = Verification { mismatches, first_bad: None, stray: 0 };
+        let window = Window { time, verification, began_unix_ns: 1_000_000_000, ended_unix_ns: 2_000_000_000 };
+        Heard::Answer(Answer::Together(Ok(Box::new(window))))
+    }
+
+    fn well(id: &str) -> Vec<Heard> {
+        vec![started(id), ready(), window(0)]
+    }
+
+    fn alone(id: &str) -> Measurement {
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
+        row(id, &mut device, &peaks(4814.3, 65_000.0))
+    }
+
+    fn document(uuid: &str, cases: &[&str]) -> Run {
+        let mut run = h200();
+        run.device.uuid = Some(uuid.into());
+        run.cases = cases.iter().map(|id| (*id).to_owned()).collect();
+        run.measurements = cases.iter().map(|id| alone(id)).collect();
+        (run.complete, run.finished_at) = (true, Some(record::now()));
+        run
+    }
+
+    /// What came of a session.
+    struct Came {
+        runs: Vec<Run>,
+        absent: Result<Vec<Absent>, SessionError>,
+        log: Vec<(usize, String)>,
+    }
+
+    /// A session of devices with these documents and the children of each, in the order in which they are started.
+    fn together(mut runs: Vec<Run>, children: Vec<Vec<Vec<Heard>>>) -> Came {
+        let (log, going) = (Arc::new(Log::default()), Arc::new(AtomicBool::new(true)));
+        let children = RefCell::new(children.into_iter().map(VecDeque::from).collect::<Vec<_>>());
+        let start = |request: &Request| -> std::io::Result<Box<dyn Worker>> {
+            let Request::Together(task) = request else { panic!("{request:?}") };
+            let device: usize = task.device.parse().unwrap();
+            let says = children.borrow_mut()[device].pop_front().unwrap_or_else(|| panic!("nobody should ask {task:?}"));
+            let (log, going) = (Arc::clone(&log), Arc::clone(&going));
+            Ok(Box::new(Scripted { device, says: says.into(), waits: false, log, going }))
+        };
+        let plans: Vec<Plans> =
+            runs.iter().map(|run| Plans::new(&run.cases.iter().map(|id| CaseId::new(id)).collect::<Vec<_>>(), &Facts::H200)).collect();
+        let saved = RefCell::new(0);
+        let mut members: Vec<Member> = runs
+            .iter_mut()
+            .zip(&plans)
+            .enumerate()
+            .map(|(device, (run, plans))| {
+                let save = Box::new(|_: &Run| {
+                    *saved.borrow_mut() += 1;
+                    Ok(())
+                });
+                Member { device: device.to_string(), plans, run, save }
+            })
+            .collect();
+        let session = Together { case_limit: Some(LIMIT), start: &start, go_on: &|| going.load(Ordering::SeqCst), on: &|_| {} };
+        let absent = session.measure(&mut members);
+        drop(members);
+        assert!(children.into_inner().iter().all(VecDeque::is_empty));
+        assert!(saved.into_inner() >= runs.len());
+        let log = log.lock().unwrap().clone();
+        Came { runs, absent, log }
+    }
+
+    fn two(cases: &[&str]) -> Vec<Run> {
+        ["GPU-1", "GPU-2"].map(|uuid| document(uuid, cases)).into()
+    }
+
+    fn why<'a>(run: &'a Run, id: &str) -> &'a str {
+        let row = run.measurements.iter().find(|row| row.id == id).unwrap();
+        assert_eq!(row.contention, None);
+        &row.missing["contention"]
+    }
+
+    #[test]
+    fn nobody_starts_before_all_are_ready_and_waiting_takes_nothing_from_the_limit() {
+        let came = together(two(&CASES[..1]), vec![vec![well(CASES[0])], vec![well(CASES[0])]]);
+        assert_eq!(came.absent.unwrap(), []);
+        let first_go = came.log.iter().position(|(_, said)| said == "go").unwrap();
+        assert_eq!(came.log[..first_go].iter().filter(|(_, said)| said == "ready within 7 s").count(), 2);
+        for device in [0, 1] {
+            let own: Vec<&str> = came.log.iter().filter(|(of, _)| *of == device).map(|(_, said)| said.as_str()).collect();
+            assert_eq!(own[..4], ["stream/read/f32 within 120 s", "ready within 7 s", "go", "window within 7 s"]);
+        }
+    }
+
+    #[test]
+    fn each_row_has_its_factor_and_the_documents_are_complete_again() {
+        let child = |ids: &[&str]| ids.iter().flat_map(|id| well(id)).collect::<Vec<_>>();
+        let children = || vec![child(&CASES[..2]), child(&CASES[2..])];
+        let came = together(two(&CASES), vec![children(), children()]);
+        for (run, other) in came.runs.iter().zip(["GPU-2", "GPU-1"]) {
+            assert!(run.complete && run.finished_at.is_some());
+            for row in &run.measurements {
+                let contention = row.contention.as_ref().unwrap();
+                assert_eq!((contention.factor, contention.overlap_fraction, &contention.others[..]), (0.5, 1.0, &[other.to_owned()][..]));
+                assert!(row.is_sound() && !row.missing.contains_key("contention"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_device_that_fails_before_the_start_blocks_nobody_and_the_next_case_is_measured_by_fresh_children() {
+        let out_of_memory = || failure(DeviceError::OutOfMemory("none left".into()));
+        for (fails, reason) in [
+            (vec![started(CASES[0]), out_of_memory()], "out of memory: none left"),
+            (vec![started(CASES[0]), Heard::Nothing], "7 s, the limit for this case"),
+            (vec![started(CASES[0]), Heard::End("signal: 11 (SIGSEGV)".into())], "signal: 11"),
+            (vec![Heard::Answer(Answer::Refused(DeviceError::Unusable("no such device".into())))], "no such device"),
+            (vec![Heard::Nothing], "120 s"),
+            (vec![Heard::End("signal: 6 (SIGABRT)".into())], "signal: 6"),
+        ] {
+            let waits = vec![started(CASES[0]), ready()];
+            let runs = ["GPU-1", "GPU-2", "GPU-3"].map(|uuid| document(uuid, &CASES[..2])).into();
+            let children = [waits.clone(), fails, waits].map(|first| vec![first, well(CASES[1])]).into();
+            let came = together(runs, children);
+            let absent = came.absent.unwrap();
+            assert!(absent.len() == 1 && absent[0].id == CASES[0] && absent[0].why.contains(reason), "{absent:?}");
+            for run in &came.runs {
+                assert!(why(run, CASES[0]).contains("GPU-2: ") && why(run, CASES[0]).contains(reason), "{}", why(run, CASES[0]));
+                assert!(run.measurements[0].is_sound() && run.measurements[1].contention.is_some());
+                assert!(run.complete);
+            }
+        }
+    }
+
+    #[test]
+    fn a_child_that_dies_at_the_gate_is_noticed_there() {
+        let runs = ["GPU-1", "GPU-2", "GPU-3", "GPU-4"].map(|uuid| document(uuid, &CASES[..1])).into();
+        let waits = vec![started(CASES[0]), ready()];
+        let dies = [waits.clone(), vec![Heard::End("signal: 9 (SIGKILL)".into())]].concat();
+        let came = together(runs, [waits.clone(), dies, waits.clone(), waits].map(|child| vec![child]).into());
+        assert!(came.runs.iter().all(|run| why(run, CASES[0]).contains("GPU-2: ") && why(run, CASES[0]).contains("signal: 9")));
+        assert!(came.log.iter().all(|(_, said)| said != "go"));
+    }
+
+    #[test]
+    fn a_device_that_fails_after_the_start_leaves_no_factor_to_anybody() {
+        for (fails, reason) in [(Heard::Nothing, "limit"), (failure(DeviceError::Lost("700".into())), "700")] {
+            let children = vec![vec![well(CASES[0])], vec![vec![started(CASES[0]), ready(), fails]]];
+            let came = together(two(&CASES[..1]), children);
+            assert_eq!(came.absent.unwrap().len(), 1);
+            assert!(came.runs.iter().all(|run| why(run, CASES[0]).contains(reason)));
+        }
+    }
+
+    #[test]
+    fn an_interruption_while_one_waits_at_the_gate_keeps_what_was_finished() {
+        let first = |last: Vec<Heard>| vec![[well(CASES[0]), last].concat()];
+        let waits = first(vec![started(CASES[1]), ready()]);
+        let interrupts = first(vec![started(CASES[1]), Heard::End("interrupt".into())]);
+        let came = together(two(&CASES), vec![waits, interrupts]);
+        assert!(matches!(came.absent, Err(SessionError::Interrupted(_))));
+        for run in &came.runs {
+            assert!(!run.complete && run.finished_at.is_none());
+            assert!(run.measurements[0].contention.is_some());
+            assert!(why(run, CASES[1]).contains("the run ended before") && why(run, CASES[2]).contains("the run ended before"));
+        }
+        assert_eq!(came.log.iter().filter(|(_, said)| said == "go").count(), 2);
+    }
+
+    #[test]
+    fn a_device_that_was_lost_three_times_is_not_asked_again() {
+        const MANY: [&str; 5] = ["stream/read/f32", "stream/write/f32", "stream/copy/f32", "stride/read/4", "stride/read/8"];
+        // Two losses end their pattern, the third the rest.
+        let tried = [MANY[0], MANY[1], MANY[3]];
+        let waits = tried.map(|id| vec![started(id), ready()]).into();
+        let loses = tried.map(|id| vec![started(id), failure(DeviceError::Lost("700".into()))]).into();
+        let came = together(two(&MANY), vec![waits, loses]);
+        assert_eq!(came.absent.unwrap().len(), 5);
+        assert!(why(&came.runs[0], MANY[4]).contains("GPU-2: not measured: the device was lost"));
+    }
+
+    #[test]
+    fn wrong_results_under_contention_make_the_row_of_that_device_unverified() {
+        let came = together(two(&CASES[..1]), vec![vec![well(CASES[0])], vec![vec![started(CASES[0]), ready(), window(3)]]]);
+        let verdicts: Vec<_> = came.runs.iter().map(|run| run.measurements[0].verdict).collect();
+        assert_eq!(verdicts, [Some(Verdict::Ok), Some(Verdict::Unverified)]);
+    }
+
+    #[test]
+    fn a_case_that_not_all_have_figures_of_is_left_to_those_alone() {
+        let mut runs = vec![document("GPU-1", &CASES[..2]), document("GPU-2", &CASES[..2])];
+        runs[1].measurements[0] = Measurement::without_figures(CASES[0], "stream", Status::Timeout, "too slow".into());
+        let came = together(runs, vec![vec![well(CASES[1])], vec![well(CASES[1])]]);
+        assert_eq!(came.absent.unwrap(), []);
+        assert!(why(&came.runs[0], CASES[0]).contains("not all of the devices"));
+        assert!(came.runs.iter().all(|run| run.measurements[1].contention.is_some()));
+    }
+}
