@@ -49,8 +49,12 @@ pub fn prepare(args: &Args, go_on: &dyn Fn() -> bool) -> Result<(Vec<Ready>, Exi
     let times = |one: Selected, among: &[Selected]| among.iter().filter(|other| **other == one).count();
     let mut found = Vec::new();
     for (at, &one) in selected.iter().enumerate() {
-        match look(args, one, times(one, &selected) as u64, go_on) {
-            Ok(ready) => found.push((one, times(one, &selected[..=at]), ready)),
+        let (processes, nth) = (times(one, &selected), times(one, &selected[..=at]));
+        if processes > 1 && nth == 1 {
+            note(&format!("{one}: {processes} processes will share its memory, so each plans with an equal part of what is free"));
+        }
+        match look(args, one, processes as u64, go_on) {
+            Ok(ready) => found.push((one, nth, ready)),
             Err(failure) => spare(one, failure)?,
         }
     }

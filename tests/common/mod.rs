@@ -68,6 +68,32 @@ pub fn small_run(folder: &Path, cases: &[&str]) -> Command {
     command
 }
 
+/// Fails unless each null field of the document in a folder has a reason.
+pub fn check_nulls(folder: &Path) {
+    let document = std::fs::read(folder.join("run.json")).expect("a document");
+    nulls_of("run", &serde_json::from_slice(&document).expect("a JSON document"));
+}
+
+fn nulls_of(path: &str, value: &serde_json::Value) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            let reasons = fields.get("missing");
+            for (name, field) in fields {
+                // `reason` explains a row's status, and an `ok` row needs none.
+                if field.is_null() && name != "reason" {
+                    let reason = reasons.and_then(|r| r.get(name));
+                    // Nested plain figures are explained in the row that holds them.
+                    let nested = path.ends_with("bytes") && name == "dram";
+                    assert!(reason.is_some() || nested, "{path}.{name} is null without a reason");
+                }
+                nulls_of(&format!("{path}.{name}"), field);
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| nulls_of(path, item)),
+        _ => {}
+    }
+}
+
 /// The text of standard error, or of standard output.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
