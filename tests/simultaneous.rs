@@ -130,3 +130,25 @@ fn several_devices_in_one_list_are_measured_one_after_the_other() {
         assert!(run.measurements[0].contention.is_none());
     }
 }
+
+#[test]
+fn a_card_that_is_lost_only_when_all_run_keeps_its_row_and_nobody_has_a_factor() {
+    // The card alone is asked for some hundred copies by each process, and for more than four hundred with the other.
+    for (what, why) in [("719", "719"), ("crash", if cfg!(unix) { "SIGABRT" } else { "unexpected end" })] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let fault = format!("cuMemcpyDtoDAsync_v2 300 {what}");
+        hbmark_on_fake(&[("FAKE_DEVICES", "2"), ("FAKE_FAULT", &fault)])
+            .args(["run", "copy_engine/d2d", "--device", "all", "--simultaneous", "-o"])
+            .arg(folder.path())
+            .assert()
+            .code(7)
+            .stderr(predicates::str::contains("copy_engine/d2d: not measured together: "));
+        for folder in folders(folder.path()) {
+            check_nulls(&folder);
+            let run = load(&folder);
+            let row = &run.measurements[0];
+            assert!(run.complete && row.is_sound() && row.contention.is_none());
+            assert!(row.missing["contention"].contains(why), "{}", row.missing["contention"]);
+        }
+    }
+}

@@ -24,8 +24,11 @@ pub struct Member<'a> {
     /// The document with the rows of that.
     pub run: &'a mut Run,
     /// Keeps the document.
-    pub save: Box<dyn Fn(&Run) -> Result<(), SaveError> + 'a>,
+    pub save: Save<'a>,
 }
+
+/// Keeps the document of one device.
+pub type Save<'a> = Box<dyn Fn(&Run) -> Result<(), SaveError> + 'a>;
 
 /// How devices are measured together.
 pub struct Together<'a> {
@@ -82,12 +85,7 @@ impl Together<'_> {
             }
             let id = &on_each[0].id;
             (self.on)(Event::Started(id));
-            let due: Vec<String> = cases[at..]
-                .iter()
-                .map(|on_each| &on_each[0].id)
-                .take_while(|due| due.pattern() == id.pattern())
-                .map(CaseId::to_string)
-                .collect();
+            let due = due(&cases[at..]);
             match self.windows(&mut seats, on_each, &due)? {
                 Ok(windows) => enter(&mut seats, id, &windows),
                 Err(why) => {
@@ -134,7 +132,11 @@ impl Together<'_> {
                 }
                 Err(Absence::Failed { why, lost }) => {
                     seat.losses.note(id, lost);
-                    failures.push(of(seat.member.run, &why));
+                    let failure = of(seat.member.run, &why);
+                    // Processes of one device may fail alike.
+                    if !failures.contains(&failure) {
+                        failures.push(failure);
+                    }
                 }
                 Err(Absence::CalledOff) => {}
             }
@@ -226,6 +228,12 @@ fn common<'a>(members: &[Member<'a>]) -> Vec<Vec<&'a Case>> {
     };
     let on = |member: &Member<'a>, id: &CaseId| member.plans.case(id).filter(|_| has_figures(member.run, id));
     first.plans.planned().iter().filter_map(|(id, _)| members.iter().map(|member| on(member, id)).collect()).collect()
+}
+
+/// What a child that begins now is given: the cases of the first one's pattern.
+fn due(cases: &[Vec<&Case>]) -> Vec<String> {
+    let ids = || cases.iter().map(|on_each| &on_each[0].id);
+    ids().take_while(|id| ids().next().is_some_and(|first| first.pattern() == id.pattern())).map(CaseId::to_string).collect()
 }
 
 /// Opens a document again, in which each row says what would be true of it if this were the end.
