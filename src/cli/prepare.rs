@@ -74,6 +74,7 @@ fn prepare_one(args: &Args, selected: Selected, several: bool, go_on: &dyn Fn() 
         complete: false,
         profile,
         data: args.data.unwrap_or_default(),
+        cache: args.cache.unwrap_or_default(),
         host: machine::host(),
         labels: args.label.iter().cloned().collect::<BTreeMap<_, _>>(),
         peaks: Peaks::known_beforehand(&identity, catalog::of_device(&identity).map(|card| card.memory.bandwidth_gbps)),

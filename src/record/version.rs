@@ -7,7 +7,7 @@
 /// Minor: fields are added, which older readers ignore, or values of status, verdict,
 /// mark or provenance, which older readers take for `unknown` and never draw. Patch:
 /// wording of reasons only.
-pub const SCHEMA_VERSION: &str = "1.3.0";
+pub const SCHEMA_VERSION: &str = "1.4.0";
 
 /// Version of what is measured.
 ///

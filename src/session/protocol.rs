@@ -74,6 +74,7 @@ struct FactsForm {
     units: u32,
     threads_per_unit: u32,
     capability: Option<(u32, u32)>,
+    launch_limited: bool,
 }
 
 /// A message as one line.
@@ -85,7 +86,7 @@ pub(super) fn line(message: &impl Serialize) -> std::io::Result<String> {
 mod tests {
     use super::*;
     use crate::chart::testing::h200;
-    use crate::pattern::{Data, Profile};
+    use crate::pattern::{CacheState, Data, Profile};
     use crate::record::Status;
 
     fn round_trip<T: Serialize + for<'de> Deserialize<'de> + PartialEq + std::fmt::Debug>(message: T) {
@@ -103,7 +104,7 @@ mod tests {
             round_trip(Request::Measure(Task {
                 device: "GPU-1".into(),
                 facts,
-                settings: Settings { profile: Profile::Full, data: Data::Zero },
+                settings: Settings { profile: Profile::Full, data: Data::Zero, cache: CacheState::Cold },
                 peaks: h200().peaks,
                 ids,
             }));

@@ -101,7 +101,7 @@ impl Session<'_> {
         if !(self.go_on)() {
             return Err(Interrupted.into());
         }
-        let settings = Settings { profile: run.profile, data: run.data };
+        let settings = settings(run);
         let request = Request::Measure(Task {
             device: self.device.clone(),
             facts: self.plans.facts().clone(),
@@ -153,7 +153,7 @@ impl Session<'_> {
             ),
             Heard::End(how) => (Status::Error, format!("the process that measured it came to an unexpected end ({how})")),
         };
-        Ok(Outcome::Row { row: Box::new(failed(case, settings.data, status, reason)), lost: true })
+        Ok(Outcome::Row { row: Box::new(failed(case, settings, self.plans.facts(), status, reason)), lost: true })
     }
 
     /// The device could not be opened for `case`: it was lost in the case before, if in any, otherwise in this one.
@@ -163,7 +163,10 @@ impl Session<'_> {
         if !lost_before {
             (self.on)(Event::Started(&case.id));
             losses.note(&case.id, true);
-            self.enter(run, failed(case, run.data, Status::Error, format!("the device could not be opened again: {why}")))?;
+            self.enter(
+                run,
+                failed(case, settings(run), self.plans.facts(), Status::Error, format!("the device could not be opened again: {why}")),
+            )?;
         }
         losses.not_opened(why);
         Ok(usize::from(!lost_before))
@@ -175,6 +178,11 @@ impl Session<'_> {
         run.enter(row);
         (self.save)(run)
     }
+}
+
+/// How the cases of a run are measured.
+fn settings(run: &Run) -> Settings {
+    Settings { profile: run.profile, data: run.data, cache: run.cache }
 }
 
 /// What was heard of one case.
