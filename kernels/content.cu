@@ -1,5 +1,5 @@
 // targets: compute_70
-// Fills buffers before a case runs.
+// Fills buffers before a case runs, and fills the caches with other memory.
 #include "common.cuh"
 
 extern "C" __global__ void fill_words(u32 *out, u64 words, u32 seed, u32 data) {
@@ -11,5 +11,18 @@ extern "C" __global__ void fill_words(u32 *out, u64 words, u32 seed, u32 data) {
 extern "C" __global__ void fill_f32(float *out, u64 words, u32 seed, u32 data) {
     for (u64 i = global_thread(); i < words; i += global_threads()) {
         out[i] = data_f32(data, seed, i);
+    }
+}
+
+// Reads vectors of 16 bytes. The sum depends on each of them, so that no load is left out;
+// it is stored where a word happens to equal it, which changes nothing.
+extern "C" __global__ void read_vectors(uint4 *memory, u64 vectors) {
+    u32 sum = 0;
+    for (u64 i = global_thread(); i < vectors; i += global_threads()) {
+        const uint4 v = memory[i];
+        sum ^= v.x ^ v.y ^ v.z ^ v.w;
+    }
+    if (sum == memory[0].x) {
+        memory[0].x = sum;
     }
 }

@@ -258,13 +258,14 @@ KERNELS(4)
 KERNELS(1)
 
 // One output a thread in f64, from the sequences that filled the inputs; `groups` is 1 or
-// the number of channels. `tolerance` is of the sum of the products' magnitudes.
+// the number of channels. `tolerance` is of the sum of the products' magnitudes. Each of
+// `slices` launches compares its share of the outputs.
 extern "C" __global__ void check_conv3d_f32(const float *out, u64 batch, u64 channels_in, u64 channels_out, u64 depth, u64 height, u64 width, u64 groups,
-                                            u32 seed_input, u32 seed_weights, u32 data, float tolerance, Status *status) {
+                                            u32 seed_input, u32 seed_weights, u32 data, float tolerance, u32 slice, u32 slices, Status *status) {
     const u64 outputs = batch * channels_out * depth * height * width;
     const u64 summed = channels_in / groups;
     u64 compared = 0;
-    for (u64 i = global_thread(); i < outputs; i += global_threads()) {
+    for (u64 i = slice * global_threads() + global_thread(); i < outputs; i += slices * global_threads()) {
         u64 rest = i;
         const u64 x = rest % width;
         rest /= width;

@@ -13,7 +13,15 @@ fn every_listed_case_can_be_selected_and_planned() {
     for row in &rows {
         assert!(["quick", "standard", "full"].contains(&row["profile"].as_str().expect("a profile")));
         let kind = if row["device"] == "host" { DeviceKind::Host } else { DeviceKind::Cuda };
-        let facts = Facts { kind, cache_bytes: Some(32 << 20), free_bytes: 64 << 30, units: 2, threads_per_unit: 2048, capability: None };
+        let facts = Facts {
+            kind,
+            cache_bytes: Some(32 << 20),
+            free_bytes: 64 << 30,
+            units: 2,
+            threads_per_unit: 2048,
+            capability: None,
+            launch_limited: false,
+        };
         let id = row["case"].as_str().expect("an id");
         let selected = select(&[id.to_owned()], Profile::Quick, &facts).expect("a listed id can be selected");
         assert_eq!(selected.iter().map(ToString::to_string).collect::<Vec<_>>(), [id]);

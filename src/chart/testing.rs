@@ -114,6 +114,7 @@ fn run(kind: DeviceKind, name: &str) -> Run {
         finished_at: Some("2026-01-02T03:04:25Z".into()),
         complete: true,
         profile: Profile::Quick,
+        cache: Default::default(),
         data: Data::Random,
         cases: Vec::new(),
         host: Host {

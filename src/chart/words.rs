@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::pattern::{Data, DeviceKind, Level};
+use crate::pattern::{CacheState, Data, DeviceKind, Level};
 use crate::record::{Mark, Measurement, Run, Status, Verdict};
 
 /// What every table and chart of a host run says.
@@ -129,6 +129,8 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Ok => "ok",
         Verdict::Unverified => "unverified",
         Verdict::AbovePeak => "above_peak",
+        Verdict::Compressed => "compressed",
+        Verdict::Spilled => "spilled",
         Verdict::CacheResident => "cache_resident",
         Verdict::Unknown => "unknown",
     }
@@ -186,6 +188,9 @@ pub(crate) fn conditions(run: &Run) -> Vec<String> {
     let mut facts = Vec::new();
     if run.data != Data::Random {
         facts.push(format!("arrays of {} data", run.data));
+    }
+    if run.cache != CacheState::Hot {
+        facts.push(format!("{} caches", run.cache));
     }
     match device.kind {
         DeviceKind::Cuda => {

@@ -28,6 +28,10 @@ pub enum What {
     AbovePeak,
     /// The last cache served what claims the memory.
     CacheResident,
+    /// Faster than the memory bus on data that can be compressed.
+    Compressed,
+    /// The data were in the main memory of the machine.
+    Spilled,
     /// A figure that is none, or a bandwidth that is not its bytes over its time.
     DoesNotAddUp,
     /// Nobody checked the results.
@@ -54,6 +58,8 @@ impl What {
             Self::Unverified => "unverified",
             Self::AbovePeak => "above_peak",
             Self::CacheResident => "cache_resident",
+            Self::Compressed => "compressed",
+            Self::Spilled => "spilled",
             Self::DoesNotAddUp => "does_not_add_up",
             Self::NotVerified => "not_verified",
             Self::Unstable => "unstable",

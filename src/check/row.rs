@@ -37,12 +37,27 @@ fn judged(claim: &Claim, bounds: Bounds) -> Option<(What, String)> {
             Some((What::Unverified, format!("{wrong} wrong results")))
         }
         Verdict::AbovePeak => Some((What::AbovePeak, rate(claim, bounds))),
+        Verdict::Compressed => Some((What::Compressed, rate(claim, bounds))),
+        Verdict::Spilled => Some((What::Spilled, place(claim, bounds))),
         Verdict::CacheResident => {
             let share = claim.cache_share(bounds.cache_bytes).map_or("unknown".to_owned(), figure);
             Some((What::CacheResident, format!("{}; the size of the last cache over that of the data is {share}", rate(claim, bounds))))
         }
         Verdict::Unknown => Some((What::Unknown, "a verdict of a newer version of the program".to_owned())),
     }
+}
+
+/// `20 GB/s, and the link to the processor carries 31.5 GB/s; the free memory fell by 0 of 1073741824 bytes`.
+fn place(claim: &Claim, bounds: Bounds) -> String {
+    let gbps = |value: Option<f64>| value.map_or("an unknown number of GB/s".to_owned(), |value| format!("{} GB/s", figure(value)));
+    let bytes = |value: Option<u64>| value.map_or("an unknown number".to_owned(), |value| value.to_string());
+    format!(
+        "{}, and the link to the processor carries {} in one direction; the free memory fell by {} of {} bytes",
+        gbps(claim.carried_gbps()),
+        gbps(bounds.link_gbps),
+        bytes(claim.memory_taken_bytes),
+        bytes(claim.footprint_bytes)
+    )
 }
 
 /// `3868 GB/s, and the memory can carry 1008 GB/s`.
@@ -75,7 +90,7 @@ mod tests {
     use crate::pattern::{Bytes, Level};
     use crate::record::Median;
 
-    const BOUNDS: Bounds = Bounds { peak_gbps: Some(1008.0), cache_bytes: Some(72 << 20) };
+    const BOUNDS: Bounds = Bounds { peak_gbps: Some(1008.0), link_gbps: Some(31.5), cache_bytes: Some(72 << 20) };
 
     /// A row of a GiB at 900 GB/s, without a fault.
     fn sound() -> Claim {

@@ -12,7 +12,7 @@ use crate::record;
 
 const AFTER_HELP: &str = "Exit codes, the first that holds:
   4  unverified rows
-  5  rows that are above_peak, cache_resident, or do not add up
+  5  rows that are above_peak, cache_resident, compressed, spilled, or do not add up
   2  files that cannot be read
   7  cases that failed
   0  nothing, or remarks only
@@ -60,7 +60,7 @@ const fn exit_of(what: What) -> Exit {
     match what {
         What::Unreadable => Exit::Usage,
         What::Unverified => Exit::WrongData,
-        What::AbovePeak | What::CacheResident | What::DoesNotAddUp => Exit::Implausible,
+        What::AbovePeak | What::CacheResident | What::Compressed | What::Spilled | What::DoesNotAddUp => Exit::Implausible,
         What::Failed => Exit::CaseFailed,
         What::Incomplete
         | What::DebugBuild

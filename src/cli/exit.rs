@@ -33,7 +33,7 @@ impl Exit {
         let any_verdict = |verdict| run.measurements.iter().any(|m| m.verdict == Some(verdict));
         if any_verdict(Verdict::Unverified) {
             Self::WrongData
-        } else if any_verdict(Verdict::AbovePeak) || any_verdict(Verdict::CacheResident) {
+        } else if [Verdict::AbovePeak, Verdict::CacheResident, Verdict::Compressed, Verdict::Spilled].into_iter().any(any_verdict) {
             Self::Implausible
         } else if run.measurements.iter().any(|m| matches!(m.status, Status::Error | Status::Timeout)) {
             Self::CaseFailed

@@ -127,6 +127,7 @@ fn take(args: &Args, Found { name, identity, profile, plans }: Found, several: b
         complete: false,
         profile,
         data: args.data.unwrap_or_default(),
+        cache: args.cache.unwrap_or_default(),
         host: machine::host(),
         labels: args.label.iter().cloned().collect::<BTreeMap<_, _>>(),
         peaks: Peaks::known_beforehand(&identity, catalog::of_device(&identity).map(|card| card.memory.bandwidth_gbps)),

@@ -75,6 +75,8 @@ fn other_program(run: &Run, args: &Args) -> Option<String> {
         Some(format!("its profile is {}: use '--profile {}', or leave the option out", run.profile, run.profile))
     } else if args.data.is_some_and(|data| data != run.data) {
         Some(format!("its arrays hold {} data: use '--data {}', or leave the option out", run.data, run.data))
+    } else if args.cache.is_some_and(|cache| cache != run.cache) {
+        Some(format!("its caches were {}: use '--cache {}', or leave the option out", run.cache, run.cache))
     } else if run.program.build != build {
         Some(format!("a {} build measured it, and this is a {build} build", run.program.build))
     } else {

@@ -12,7 +12,7 @@ use super::resume::resume;
 use super::{Exit, Failure};
 use crate::catalog;
 use crate::device::Selector;
-use crate::pattern::{Data, DeviceKind, Profile};
+use crate::pattern::{CacheState, Data, DeviceKind, Profile};
 use crate::record::{self, DOCUMENT_NAME, Run};
 use crate::report::{self, Format};
 use crate::session::{self, Absent, Member, Session, SessionError, Together};
@@ -42,6 +42,9 @@ pub struct Args {
     /// What the arrays hold while they are timed [default: random]
     #[arg(long, value_enum)]
     pub data: Option<Data>,
+    /// What the caches hold when an execution begins [default: hot]
+    #[arg(long, value_enum)]
+    pub cache: Option<CacheState>,
     /// Folder for the document, charts and tables [default: hbmark-out/<card>-<UTC time>]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,

@@ -135,6 +135,18 @@ pub trait Program {
     /// When the device fails.
     fn execute(&mut self, executions: u32) -> Result<Timing, DeviceError>;
 
+    /// Fills every cache with other memory, as [`crate::pattern::CacheState::Cold`] says.
+    ///
+    /// # Errors
+    /// When the device fails, or has no room for that memory.
+    fn evict_caches(&mut self) -> Result<(), DeviceError>;
+
+    /// By how much the free memory fell when the buffers were allocated, in bytes.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    fn memory_taken_bytes(&self) -> Result<u64, String>;
+
     /// Gives inputs the data (unless they were given it before: what the work did to them
     /// must show) and poisons outputs.
     ///

@@ -9,7 +9,7 @@ use super::poll::{Poller, Stamped};
 use super::telemetry::{Sampled, summarise};
 use super::{Bounds, Budget, Samples, sample, stop_rules, verdict, verify, warm_up};
 use crate::device::{Device, DeviceError, Variant, Verification};
-use crate::pattern::{self, Case, Data, DeviceKind, Facts, Level, Parameters, Profile};
+use crate::pattern::{self, CacheState, Case, Data, DeviceKind, Facts, Level, Parameters, Profile};
 use crate::record::{Claim, Measurement, Missing, Peaks, Status, known};
 
 /// The run was ended by the user; the document holds the finished cases.
@@ -33,6 +33,8 @@ pub struct Settings {
     pub profile: Profile,
     /// What the inputs hold while they are timed.
     pub data: Data,
+    /// What the caches hold when an execution begins.
+    pub cache: CacheState,
 }
 
 /// Measures one case.
@@ -49,32 +51,35 @@ pub fn measure(
     peaks: &Peaks,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Measured, Interrupted> {
-    match observe(case, device, settings.data, &Budget::of(settings.profile, facts.kind), go_on) {
-        Ok(Some(observed)) => Ok(Measured { row: evaluate(case, observed, facts, settings.data, peaks), device_lost: false }),
+    match observe(case, device, settings, &Budget::of(settings.profile, facts.kind), go_on) {
+        Ok(Some(observed)) => Ok(Measured { row: evaluate(case, observed, facts, settings, peaks), device_lost: false }),
         Ok(None) => Err(Interrupted),
         Err(error) => Ok(Measured {
-            row: failed(case, settings.data, status_of_device(&error), error.to_string()),
+            row: failed(case, settings, facts, status_of_device(&error), error.to_string()),
             device_lost: matches!(error, DeviceError::Lost(_)),
         }),
     }
 }
 
 /// The row of a case that gave no figures.
-pub fn failed(case: &Case, data: Data, status: Status, reason: String) -> Measurement {
+pub fn failed(case: &Case, settings: Settings, facts: &Facts, status: Status, reason: String) -> Measurement {
     let row = Measurement::without_figures(&case.id.to_string(), case.id.pattern(), status, reason);
-    Measurement { level: Some(case.level), parameters: parameters(case, data), ..row }
+    Measurement { level: Some(case.level), parameters: parameters(case, settings, facts), ..row }
 }
 
-/// The parameters that fix a row: those of the case, and what its inputs hold.
-fn parameters(case: &Case, data: Data) -> Parameters {
+/// The parameters that fix a row: those of the case, and what inputs and caches hold.
+fn parameters(case: &Case, settings: Settings, facts: &Facts) -> Parameters {
     let mut parameters = case.parameters.clone();
-    parameters.insert("data".into(), data.to_string().into());
+    parameters.insert("data".into(), settings.data.to_string().into());
+    parameters.insert("cache".into(), settings.cache.to_string().into());
+    parameters.insert("cache_how".into(), settings.cache.how(facts).into());
     parameters
 }
 
 /// What the device gave.
 struct Observed {
     variant: Variant,
+    memory_taken_bytes: Result<u64, String>,
     samples: Samples,
     readings: Result<Vec<Stamped>, String>,
     verification: Verification,
@@ -85,28 +90,29 @@ struct Observed {
 fn observe(
     case: &Case,
     device: &mut dyn Device,
-    data: Data,
+    settings: Settings,
     budget: &Budget,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<Observed>, DeviceError> {
     let started = Instant::now();
     let sensors = device.sensors();
     let mut program = device.load(&case.plan)?;
-    program.prepare(data)?;
+    program.prepare(settings.data)?;
     let Some(execution_ns) = warm_up(program.as_mut(), budget, go_on)? else { return Ok(None) };
     let poller = sensors.and_then(Poller::start);
-    let samples = sample(program.as_mut(), execution_ns, budget, &stop_rules(budget), go_on);
+    let samples = sample(program.as_mut(), execution_ns, settings.cache, budget, &stop_rules(budget), go_on);
     let readings = poller.and_then(Poller::end);
     let Some(samples) = samples? else { return Ok(None) };
-    let verification = verify(program.as_mut(), &case.plan, data)?;
-    Ok(Some(Observed { variant: program.variant(), samples, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
+    let verification = verify(program.as_mut(), &case.plan, settings.data)?;
+    let (variant, memory_taken_bytes) = (program.variant(), program.memory_taken_bytes());
+    Ok(Some(Observed { variant, memory_taken_bytes, samples, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
 }
 
 /// Above this, the clocks of device and machine contradict each other: no work ends before it was waited for.
 const HOST_FRACTION_MOST: f64 = 1.01;
 
 /// Turns what the device gave into a row.
-fn evaluate(case: &Case, observed: Observed, facts: &Facts, data: Data, peaks: &Peaks) -> Measurement {
+fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, peaks: &Peaks) -> Measurement {
     let time = observed.samples.time();
     let median = time.median;
     let theoretical = peaks.memory_theoretical_gbps();
@@ -151,6 +157,11 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, data: Data, peaks: &
         missing.insert("first_bad_index".into(), "every result was right".into());
     }
 
+    if settings.cache == CacheState::Cold {
+        notes.push(
+            "cold: each execution was timed by itself, so the time of one includes what starting it costs, about 2 us on a GPU".to_owned(),
+        );
+    }
     if observed.samples.host_fraction > HOST_FRACTION_MOST {
         notes.push(format!(
             "the device's clock says {:.2} times what this machine's says of the same samples: one of them is wrong, so do not trust the times",
@@ -173,11 +184,13 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, data: Data, peaks: &
         id: case.id.to_string(),
         pattern: case.id.pattern().to_owned(),
         level: Some(case.level),
-        parameters: parameters(case, data),
+        parameters: parameters(case, settings, facts),
         variant: observed.variant,
         status: Status::Ok,
         reason: None,
         cache_fraction: known(&mut missing, "cache_fraction", cache_fraction),
+        footprint_bytes: Some(footprint),
+        memory_taken_bytes: known(&mut missing, "memory_taken_bytes", observed.memory_taken_bytes),
         notes,
         bytes: Some(case.bytes),
         flops: Some(case.flops),
@@ -268,7 +281,7 @@ mod tests {
 
     #[test]
     fn bandwidth_counts_requested_bytes_over_the_median_and_utilization_the_measured_peak() {
-        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() };
         let row = row("stream/triad/f32@4026531840", &mut device, &peaks(4814.3, 65_000.0));
         assert_eq!(row.achieved_gbps, Some(3.0 * 4_026_531_840.0 / 3e6));
         assert_eq!(row.fraction_of_peak, row.achieved_gbps.map(|g| g / 4814.3));
@@ -279,7 +292,7 @@ mod tests {
 
     #[test]
     fn wrong_data_make_a_row_unverified_and_name_the_first_index() {
-        let mut device = Steady { ns: 3e6, mismatches: 2, failing: false, prepared: Vec::new() };
+        let mut device = Steady { ns: 3e6, mismatches: 2, failing: false, ..Steady::default() };
         let row = row("stream/copy/f32", &mut device, &peaks(4814.3, 65_000.0));
         assert_eq!((row.verified, row.mismatches, row.first_bad_index), (Some(false), Some(2), Some(3)));
         assert_eq!(row.verdict, Some(Verdict::Unverified));
@@ -287,14 +300,35 @@ mod tests {
     }
 
     #[test]
+    fn a_row_says_what_its_caches_held_and_how_that_came_about() {
+        let mut device = Steady { ns: 3e6, ..Steady::default() };
+        let hot = row("stream/copy/f32", &mut device, &Peaks::default());
+        assert_eq!((&hot.parameters["cache"], device.evictions), (&"hot".into(), 0));
+        let case = pattern::plan(&CaseId::new("stream/copy/f32"), &Facts::H200).unwrap();
+        let settings = Settings { cache: CacheState::Cold, ..SETTINGS };
+        let cold = measure(&case, &mut device, &Facts::H200, settings, &Peaks::default(), &|| true).unwrap().row;
+        assert_eq!(cold.parameters["cache"], "cold");
+        assert!(cold.parameters["cache_how"].as_str().unwrap().starts_with("125829120 bytes of other memory"));
+        assert!(device.evictions > 0 && cold.notes.iter().any(|note| note.starts_with("cold: ")));
+    }
+
+    #[test]
+    fn memory_that_the_device_did_not_lose_is_told_and_judged() {
+        let mut device = Steady { ns: 3e6, taken_bytes: Some(0), ..Steady::default() };
+        let row = row("stream/copy/f32", &mut device, &Peaks::default());
+        assert_eq!((row.footprint_bytes, row.memory_taken_bytes), (Some(2 * 64 * (60 << 20)), Some(0)));
+        assert_eq!(row.verdict, Some(Verdict::Spilled));
+    }
+
+    #[test]
     fn more_than_the_peak_is_no_result() {
-        let mut device = Steady { ns: 1e6, mismatches: 0, failing: false, prepared: Vec::new() };
+        let mut device = Steady { ns: 1e6, mismatches: 0, failing: false, ..Steady::default() };
         assert_eq!(row("stream/copy/f32", &mut device, &peaks(4814.3, 65_000.0)).verdict, Some(Verdict::AbovePeak));
     }
 
     #[test]
     fn a_case_that_cannot_be_loaded_is_a_row_with_its_reason() {
-        let mut device = Steady { ns: 1e6, mismatches: 0, failing: true, prepared: Vec::new() };
+        let mut device = Steady { ns: 1e6, mismatches: 0, failing: true, ..Steady::default() };
         let row = row("stream/copy/f32", &mut device, &Peaks::default());
         assert_eq!(row.status, Status::Error);
         assert_eq!(row.reason.as_deref(), Some("out of memory: none left"));
@@ -303,7 +337,7 @@ mod tests {
 
     #[test]
     fn without_a_sound_peak_the_utilization_is_null_with_the_reason() {
-        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() };
         let row = row("stream/triad/f32", &mut device, &Peaks::default());
         assert_eq!(row.compute_utilization, None);
         assert!(row.missing["compute_utilization"].contains("compute/fma/f32"));
@@ -313,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_peak_is_compared_with_all_multiprocessors_at_the_clock_of_the_samples() {
-        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() };
         let peak = row("compute/fma/f32", &mut device, &Peaks::default());
         assert_eq!(peak.sm_clock_mhz, Some(1980.0));
         assert_eq!(peak.theoretical_gflops, Some(132.0 * 256.0 * 1.98));
@@ -325,7 +359,7 @@ mod tests {
 
     #[test]
     fn more_than_the_measured_arithmetic_peak_is_noted() {
-        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() };
         let row = row("stream/triad/f32", &mut device, &peaks(4814.3, 100.0));
         assert!(row.compute_utilization.unwrap() > 1.0 && row.notes.iter().any(|note| note.contains("was too low")), "{:?}", row.notes);
     }
@@ -334,7 +368,7 @@ mod tests {
     fn an_unknown_cache_is_said_in_every_row_that_claims_memory() {
         let unknown = Facts { cache_bytes: None, ..Facts::H200 };
         let case = pattern::plan(&CaseId::new("stream/copy/f32@4096"), &unknown).unwrap();
-        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() };
         let row = measure(&case, &mut device, &unknown, SETTINGS, &Peaks::default(), &|| true).unwrap().row;
         assert!(row.notes.iter().any(|note| note.contains("8192 bytes")), "{:?}", row.notes);
         assert!(row.missing.contains_key("cache_fraction"));
@@ -342,7 +376,7 @@ mod tests {
 
     #[test]
     fn sensors_that_are_read_while_a_case_runs_make_its_telemetry_and_marks() {
-        let mut device = Sensing(Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() });
+        let mut device = Sensing(Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() });
         let case = pattern::plan(&CaseId::new("stream/copy/f32@4026531840"), &Facts::H200).unwrap();
         let row = measure(&case, &mut device, &Facts::H200, SETTINGS, &Peaks::default(), &|| true).unwrap().row;
         let telemetry = row.telemetry.unwrap();
@@ -357,7 +391,7 @@ mod tests {
 
     #[test]
     fn a_device_without_sensors_has_rows_without_telemetry_and_the_reason() {
-        let row = row("stream/copy/f32", &mut Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() }, &Peaks::default());
+        let row = row("stream/copy/f32", &mut Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() }, &Peaks::default());
         assert_eq!((row.telemetry, row.missing["telemetry"].as_str()), (None, "no sensors"));
         assert!(row.marks.is_empty());
     }
@@ -367,7 +401,7 @@ mod tests {
         let asked = Cell::new(0);
         let go_on = || asked.replace(asked.get() + 1) < 3;
         let case = pattern::plan(&CaseId::new("stream/copy/f32"), &Facts::H200).unwrap();
-        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
+        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() };
         let outcome = measure(&case, &mut device, &Facts::H200, SETTINGS, &Peaks::default(), &go_on);
         assert_eq!(outcome, Err(Interrupted));
     }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::statistics::{median, median_noise, quantile, sorted};
 use crate::device::{DeviceError, Program, Timing};
-use crate::pattern::{DeviceKind, Profile};
+use crate::pattern::{CacheState, DeviceKind, Profile};
 use crate::record::Time;
 
 /// Decides after each sample whether the samples are enough.
@@ -185,6 +185,8 @@ fn timed(program: &mut dyn Program, executions: u32) -> Result<Timing, DeviceErr
 
 /// Samples a warm program, an execution of which takes about `execution_ns`, until a rule is met.
 ///
+/// On cold caches a sample is one execution, however short.
+///
 /// `go_on` is asked before each timed piece; the result is none once it answers no.
 ///
 /// # Errors
@@ -192,6 +194,7 @@ fn timed(program: &mut dyn Program, executions: u32) -> Result<Timing, DeviceErr
 pub fn sample(
     program: &mut dyn Program,
     execution_ns: f64,
+    cache: CacheState,
     budget: &Budget,
     rules: &[Box<dyn StopRule>],
     go_on: &dyn Fn() -> bool,
@@ -200,7 +203,8 @@ pub fn sample(
     // all the time there is, so that short cases do not stop at the count.
     let wanted_ns = budget.least_sample_ns.max(budget.most_ns / MOST_SAMPLES as f64);
     let executions_for = |each_ns: f64| (wanted_ns / each_ns).ceil().clamp(1.0, 1e6) as u32;
-    let mut executions = executions_for(execution_ns);
+    let cold = cache == CacheState::Cold;
+    let mut executions = if cold { 1 } else { executions_for(execution_ns) };
     let mut corrections = 0;
     let (mut ns, mut clocks, mut host_fractions) = (Vec::new(), Vec::new(), Vec::new());
     let mut spent_ns = 0.0;
@@ -208,11 +212,14 @@ pub fn sample(
         if !go_on() {
             return Ok(None);
         }
+        if cold {
+            program.evict_caches()?;
+        }
         let started = Instant::now();
         let Timing { ns: total_ns, sm_clock_mhz } = timed(program, executions)?;
         let host_ns = started.elapsed().as_nanos() as f64;
         // The warm-up was slower than this, on a busy machine say: begin again with longer samples.
-        if total_ns < budget.least_sample_ns / 2.0 && corrections < MOST_CORRECTIONS {
+        if !cold && total_ns < budget.least_sample_ns / 2.0 && corrections < MOST_CORRECTIONS {
             executions = executions_for(total_ns / f64::from(executions));
             corrections += 1;
             ns.clear();
@@ -272,6 +279,7 @@ mod tests {
         ns: Vec<f64>,
         calls: usize,
         executions: u64,
+        evictions: u32,
     }
 
     impl Program for Scripted {
@@ -283,6 +291,13 @@ mod tests {
             self.calls += 1;
             self.executions += u64::from(executions);
             Ok(Timing { ns: each * f64::from(executions), sm_clock_mhz: (self.calls > 1).then_some(1000.0 + self.calls as f64) })
+        }
+        fn evict_caches(&mut self) -> Result<(), DeviceError> {
+            self.evictions += 1;
+            Ok(())
+        }
+        fn memory_taken_bytes(&self) -> Result<u64, String> {
+            Err("none is taken".into())
         }
         fn prepare(&mut self, _data: Data) -> Result<(), DeviceError> {
             Ok(())
@@ -297,9 +312,9 @@ mod tests {
 
     fn measured(ns: &[f64]) -> Result<Samples, DeviceError> {
         let budget = Budget::of(Profile::Quick, DeviceKind::Cuda);
-        let mut program = Scripted { ns: ns.to_vec(), calls: 0, executions: 0 };
+        let mut program = Scripted { ns: ns.to_vec(), calls: 0, executions: 0, evictions: 0 };
         let execution_ns = warm_up(&mut program, &budget, &|| true)?.unwrap();
-        Ok(sample(&mut program, execution_ns, &budget, &stop_rules(&budget), &|| true)?.unwrap())
+        Ok(sample(&mut program, execution_ns, CacheState::Hot, &budget, &stop_rules(&budget), &|| true)?.unwrap())
     }
 
     fn sampled(ns: &[f64]) -> Samples {
@@ -328,7 +343,16 @@ mod tests {
     }
 
     #[test]
-    fn cold_executions_are_not_samples() {
+    fn on_cold_caches_each_sample_is_one_execution_after_an_eviction_however_short() {
+        let budget = Budget::of(Profile::Quick, DeviceKind::Cuda);
+        let mut program = Scripted { ns: vec![1000.0], calls: 0, executions: 0, evictions: 0 };
+        let s = sample(&mut program, 1000.0, CacheState::Cold, &budget, &stop_rules(&budget), &|| true).unwrap().unwrap();
+        assert_eq!((s.executions, s.ns.len() as u32), (1, program.evictions));
+        assert_eq!(u64::from(program.evictions), program.executions);
+    }
+
+    #[test]
+    fn executions_before_the_plateau_are_not_samples() {
         let s = sampled(&[30e6, 20e6, 12e6, 8e6, 5e6, 3e6, 2e6]);
         assert!(s.ns.iter().all(|&ns| ns == 2e6), "{:?}", s.ns);
     }
@@ -379,8 +403,8 @@ mod tests {
     #[test]
     fn an_interruption_ends_sampling_without_a_result() {
         let budget = Budget::of(Profile::Quick, DeviceKind::Cuda);
-        let mut program = Scripted { ns: vec![2e6], calls: 0, executions: 0 };
+        let mut program = Scripted { ns: vec![2e6], calls: 0, executions: 0, evictions: 0 };
         assert_eq!(warm_up(&mut program, &budget, &|| false).unwrap(), None);
-        assert_eq!(sample(&mut program, 2e6, &budget, &stop_rules(&budget), &|| false).unwrap(), None);
+        assert_eq!(sample(&mut program, 2e6, CacheState::Hot, &budget, &stop_rules(&budget), &|| false).unwrap(), None);
     }
 }

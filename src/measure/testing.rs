@@ -2,16 +2,21 @@
 
 use super::{Settings, measure};
 use crate::device::{Device, DeviceError, Program, Reading, Sensors, Timing, Variant, Verification};
-use crate::pattern::{self, CaseId, Data, Facts, Plan, Profile};
+use crate::pattern::{self, CacheState, CaseId, Data, Facts, Plan, Profile};
 use crate::record::{self, Measurement, Missing, Peak, Peaks, PowerSource, Provenance};
 
 /// A device whose every execution takes `ns`, with `mismatches` wrong results; `failing` loads fail.
+#[derive(Default)]
 pub struct Steady {
     pub ns: f64,
     pub mismatches: u64,
     pub failing: bool,
     /// The data that were asked for.
     pub prepared: Vec<Data>,
+    /// How often its caches were filled with other memory.
+    pub evictions: u32,
+    /// By how much its free memory falls for a plan.
+    pub taken_bytes: Option<u64>,
 }
 
 impl Device for Steady {
@@ -35,6 +40,13 @@ impl Program for &mut Steady {
     }
     fn execute(&mut self, executions: u32) -> Result<Timing, DeviceError> {
         Ok(Timing { ns: self.ns * f64::from(executions), sm_clock_mhz: Some(1980.0) })
+    }
+    fn evict_caches(&mut self) -> Result<(), DeviceError> {
+        self.evictions += 1;
+        Ok(())
+    }
+    fn memory_taken_bytes(&self) -> Result<u64, String> {
+        self.taken_bytes.ok_or_else(|| "not told".into())
     }
     fn prepare(&mut self, data: Data) -> Result<(), DeviceError> {
         self.prepared.push(data);
@@ -73,7 +85,7 @@ impl Device for Sensing {
 }
 
 /// Those of most runs.
-pub const SETTINGS: Settings = Settings { profile: Profile::Quick, data: Data::Random };
+pub const SETTINGS: Settings = Settings { profile: Profile::Quick, data: Data::Random, cache: CacheState::Hot };
 
 pub fn row(id: &str, device: &mut Steady, peaks: &Peaks) -> Measurement {
     let case = pattern::plan(&CaseId::new(id), &Facts::H200).unwrap();
@@ -84,6 +96,7 @@ pub fn peaks(gbps: f64, gflops: f64) -> Peaks {
     let peak = |value, provenance| vec![Peak { value, provenance }];
     Peaks {
         memory_gbps: peak(gbps, Provenance::DeviceAttributes),
+        link_gbps: Vec::new(),
         compute_gflops: [("fma/f32".to_owned(), peak(gflops, Provenance::Measured))].into(),
         missing: Missing::new(),
     }

@@ -1,12 +1,12 @@
 //! One case on one device while others are at work: made ready, and then sampled for a fixed time
 //! from a common start, so that the samples of all devices fall into one stretch of time.
 
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Budget, Samples, Settings, StopRule, TimeLimit, sample, statistics, verify, warm_up};
-use crate::device::{Device, DeviceError, Program, Verification};
+use super::{Budget, Settings, StopRule, TimeLimit, sample, statistics, verify, warm_up};
+use crate::device::{Device, DeviceError, Verification};
 use crate::pattern::{Case, DeviceKind, Profile};
 use crate::record::{Contention, Measurement, Time, Verdict};
 
@@ -62,25 +62,34 @@ pub fn measure_together(
     if !start() {
         return Ok(None);
     }
-    let Some(lead) = sample_for(LEAD_NS, 1, program, execution_ns, &budget, go_on)? else { return Ok(None) };
+    let mut sample_for = |ns: f64, least_samples: usize, execution_ns: f64| {
+        let deadline = Instant::now() + Duration::from_nanos(ns as u64);
+        let rules: [Box<dyn StopRule>; 2] = [Box::new(TimeLimit { ns, least_samples }), Box::new(Deadline { deadline, least_samples })];
+        sample(program, execution_ns, settings.cache, &budget, &rules, go_on)
+    };
+    let Some(lead) = sample_for(LEAD_NS, 1, execution_ns)? else { return Ok(None) };
     let began_unix_ns = unix_ns();
-    let samples = sample_for(budget.most_ns, LEAST_SAMPLES, program, statistics::median(&lead.ns), &budget, go_on)?;
+    let samples = sample_for(budget.most_ns, LEAST_SAMPLES, statistics::median(&lead.ns))?;
     let ended_unix_ns = unix_ns();
     let Some(samples) = samples else { return Ok(None) };
     let verification = program.check()?.and(verify(program, &case.plan, settings.data)?);
     Ok(Some(Window { time: samples.time(), verification, began_unix_ns, ended_unix_ns }))
 }
 
-fn sample_for(
-    ns: f64,
+/// Stops when the time is up by this machine's clock: what stands between the samples, such as the
+/// eviction of caches, takes part of the common time too.
+struct Deadline {
+    deadline: Instant,
     least_samples: usize,
-    program: &mut dyn Program,
-    execution_ns: f64,
-    budget: &Budget,
-    go_on: &dyn Fn() -> bool,
-) -> Result<Option<Samples>, DeviceError> {
-    let rules: [Box<dyn StopRule>; 1] = [Box::new(TimeLimit { ns, least_samples })];
-    sample(program, execution_ns, budget, &rules, go_on)
+}
+
+impl StopRule for Deadline {
+    fn name(&self) -> &'static str {
+        "time"
+    }
+    fn is_met(&self, samples_ns: &[f64], _spent_ns: f64) -> bool {
+        samples_ns.len() >= self.least_samples && Instant::now() >= self.deadline
+    }
 }
 
 fn unix_ns() -> u64 {
@@ -128,7 +137,7 @@ mod tests {
     const ID: &str = "stream/copy/f32@4026531840";
 
     fn steady(ns: f64, mismatches: u64) -> Steady {
-        Steady { ns, mismatches, failing: false, prepared: Vec::new() }
+        Steady { ns, mismatches, ..Steady::default() }
     }
 
     fn window(device: &mut Steady, start: &mut dyn FnMut() -> bool, go_on: &dyn Fn() -> bool) -> Option<Window> {
@@ -160,6 +169,14 @@ mod tests {
     #[test]
     fn a_slow_case_still_gives_three_samples() {
         assert_eq!(window(&mut steady(3e9, 0), &mut || true, &|| true).unwrap().time.n, 3);
+    }
+
+    #[test]
+    fn what_passes_between_the_samples_counts_too() {
+        let rule = |deadline| Deadline { deadline, least_samples: 3 };
+        let (over, ahead) = (Instant::now(), Instant::now() + Duration::from_secs(3600));
+        assert!(rule(over).is_met(&[1.0; 3], 3.0) && !rule(over).is_met(&[1.0; 2], 2.0));
+        assert!(!rule(ahead).is_met(&[1.0; 3], 3.0));
     }
 
     #[test]

@@ -43,7 +43,7 @@ mod tests {
             ("conv3d/direct/f32/2x2@4x4x4", vec![Data::Random, Data::SmallIntegers]),
         ] {
             let plan = pattern::plan(&CaseId::new(id), &Facts::H200).unwrap().plan;
-            let mut device = Steady { ns: 1e6, mismatches: 1, failing: false, prepared: Vec::new() };
+            let mut device = Steady { ns: 1e6, mismatches: 1, failing: false, ..Steady::default() };
             let found = verify(&mut &mut device, &plan, Data::Random).unwrap();
             assert_eq!((device.prepared, found.mismatches), (prepared.clone(), prepared.len() as u64), "{id}");
         }

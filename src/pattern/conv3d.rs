@@ -250,7 +250,16 @@ fn cuda_plan(shape: &Shape, tiling: &Tiling, facts: &Facts) -> Plan {
         (Convolution::Depthwise, _) => "conv3d_depthwise_f32_v1",
     };
     let groups = Arg::U64(shape.channels_in / shape.channels_per_output());
-    let expected = [groups, Arg::U32(SEED_INPUT), Arg::U32(SEED_WEIGHTS), Arg::Data, Arg::Tolerance(tolerance(shape)), Arg::Status];
+    let expected = [
+        groups,
+        Arg::U32(SEED_INPUT),
+        Arg::U32(SEED_WEIGHTS),
+        Arg::Data,
+        Arg::Tolerance(tolerance(shape)),
+        Arg::Slice,
+        Arg::Slices,
+        Arg::Status,
+    ];
     Plan {
         compared: shape.outputs(),
         buffers: buffers(shape),

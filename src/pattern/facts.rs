@@ -49,6 +49,8 @@ pub struct Facts {
     pub threads_per_unit: u32,
     /// Compute capability of a GPU, major and minor.
     pub capability: Option<(u32, u32)>,
+    /// Whether the driver ends a kernel that runs for some seconds, as on cards that drive a display.
+    pub launch_limited: bool,
 }
 
 #[cfg(test)]
@@ -61,9 +63,17 @@ impl Facts {
         units: 132,
         threads_per_unit: 2048,
         capability: Some((9, 0)),
+        launch_limited: false,
     };
 
     /// A small server.
-    pub(crate) const HOST: Self =
-        Self { kind: DeviceKind::Host, cache_bytes: Some(32 << 20), free_bytes: 16 << 30, units: 2, threads_per_unit: 1, capability: None };
+    pub(crate) const HOST: Self = Self {
+        kind: DeviceKind::Host,
+        cache_bytes: Some(32 << 20),
+        free_bytes: 16 << 30,
+        units: 2,
+        threads_per_unit: 1,
+        capability: None,
+        launch_limited: false,
+    };
 }

@@ -4,6 +4,7 @@
 //! Nothing here knows a device: a pattern sees the few numbers of [`Facts`] and
 //! returns a [`Plan`] of buffers and named kernels, which any device can carry out.
 
+mod cache_state;
 mod case;
 pub(crate) mod compute;
 pub(crate) mod conv3d;
@@ -11,6 +12,7 @@ mod copy_engine;
 pub mod data;
 mod facts;
 mod id;
+mod launch_limit;
 mod pipe;
 mod plan;
 mod select;
@@ -18,6 +20,7 @@ mod size;
 mod stream;
 pub(crate) mod stride;
 
+pub use cache_state::{CacheState, eviction_bytes};
 pub use case::{Bytes, Case, Level, Parameters};
 pub use conv3d::{Convolution, Shape as ConvolutionShape};
 pub use data::Data;
@@ -106,5 +109,8 @@ pub fn pattern_of(id: &CaseId) -> Option<&'static dyn Pattern> {
 /// # Errors
 /// As [`Pattern::case`]; [`PlanError::Unknown`] when no pattern has that name.
 pub fn plan(id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
-    pattern_of(id).ok_or_else(|| PlanError::Unknown(format!("no pattern is called '{}'", id.pattern())))?.case(id, facts)
+    let pattern = pattern_of(id).ok_or_else(|| PlanError::Unknown(format!("no pattern is called '{}'", id.pattern())))?;
+    let case = pattern.case(id, facts)?;
+    launch_limit::fits_a_launch(&case, facts)?;
+    Ok(case)
 }

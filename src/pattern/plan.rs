@@ -60,6 +60,11 @@ pub enum Arg {
     /// How far a result may lie from its reference, as a fraction of the magnitudes that
     /// the pattern says; 0 where the inputs make every result exact.
     Tolerance(f32),
+    /// Which part of the results this launch of a check compares, of as many as [`Arg::Slices`]
+    /// says, 32 bits: a long check goes in several launches where the driver limits them.
+    Slice,
+    /// In how many launches a check compares the results, 32 bits.
+    Slices,
     /// The address of the four 64-bit words that a check adds to: how many results
     /// were wrong, the lowest wrong index, the balance of all results, and how many
     /// were compared.

@@ -61,6 +61,12 @@ pub struct Claim {
     pub level: Option<Level>,
     /// Size of the last cache over that of all buffers.
     pub cache_fraction: Option<f64>,
+    /// What fixes the case.
+    pub parameters: Settled,
+    /// Size of all buffers, in bytes.
+    pub footprint_bytes: Option<u64>,
+    /// By how much the free memory fell for them, in bytes.
+    pub memory_taken_bytes: Option<u64>,
     /// Bytes of one execution.
     pub bytes: Option<Bytes>,
     /// Time of one execution.
@@ -75,6 +81,14 @@ pub struct Claim {
     pub verdict: Option<Verdict>,
     /// What else marks the row.
     pub marks: Vec<Mark>,
+}
+
+/// What fixes a case.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Settled {
+    /// What the inputs hold.
+    pub data: Option<String>,
 }
 
 /// The time of one execution.
@@ -134,6 +148,9 @@ impl From<&Measurement> for Claim {
             status: Some(row.status),
             level: row.level,
             cache_fraction: row.cache_fraction,
+            parameters: Settled { data: row.parameters.get("data").and_then(|data| data.as_str()).map(str::to_owned) },
+            footprint_bytes: row.footprint_bytes,
+            memory_taken_bytes: row.memory_taken_bytes,
             bytes: row.bytes,
             time_ns: row.time_ns.as_ref().map(|time| Median { median: time.median }),
             achieved_gbps: row.achieved_gbps,

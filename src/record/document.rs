@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Device, Measurement, Missing};
-use crate::pattern::{Data, DeviceKind, Level, Profile};
+use crate::pattern::{CacheState, Data, DeviceKind, Level, Profile};
 
 /// All measurements of one device, with its environment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +29,9 @@ pub struct Run {
     /// What the inputs hold while they are timed; random before schema 1.2.0.
     #[serde(default)]
     pub data: Data,
+    /// What the caches hold when an execution begins; hot before schema 1.4.0.
+    #[serde(default)]
+    pub cache: CacheState,
     /// The machine.
     pub host: Host,
     /// What the user wanted noted.
@@ -130,11 +133,26 @@ pub struct Peaks {
     /// Memory bandwidth, 10^9 B/s: by the device's attributes, by the data sheet, and the best sound
     /// `stream` row of the run at level `dram`, of random data. Fractions refer to the first.
     pub memory_gbps: Vec<Peak>,
+    /// The link to the processor in one direction, 10^9 B/s: its generation and lanes by the device's attributes.
+    pub link_gbps: Vec<Peak>,
     /// Arithmetic by pipe, 10^9 flops/s.
     pub compute_gflops: BTreeMap<String, Vec<Peak>>,
     /// Why a peak is absent: the memory's by attributes under `memory_gbps`, by data sheet under
-    /// `memory_gbps.datasheet`.
+    /// `memory_gbps.datasheet`, the link's under `link_gbps`.
     pub missing: Missing,
+}
+
+/// What a PCIe lane carries by generation, 10^9 B/s in one direction: 2.5 and 5 GT/s with 8 of 10 bits
+/// for data, 8, 16 and 32 GT/s with 128 of 130, 64 GT/s with 242 of 256 bytes (PCI Express Base
+/// Specification 6.0, sections 4.2.1 to 4.2.3).
+const LANE_GBPS: [f64; 6] = [0.25, 0.5, 0.985, 1.969, 3.938, 7.563];
+
+/// What the link carries, 10^9 B/s, at the generation and width that it has under load.
+fn link_by_attributes(device: &Device) -> Option<f64> {
+    let pcie = &device.pcie;
+    let generation = pcie.generation_under_load.or(pcie.generation_max)?;
+    let lanes = pcie.width_under_load.or(pcie.width_max)?;
+    Some(LANE_GBPS.get(generation.checked_sub(1)? as usize)? * f64::from(lanes))
 }
 
 /// How far two theoretical peaks of one memory may lie apart. Data sheets round: the 4.8 TB/s of an
@@ -175,7 +193,19 @@ impl Peaks {
                 peaks.missing.insert("memory_gbps.datasheet".into(), "the catalog does not know this device".into());
             }
         }
+        match link_by_attributes(device) {
+            Some(value) => peaks.link_gbps.push(Peak { value, provenance: Provenance::DeviceAttributes }),
+            None => {
+                peaks.missing.insert("link_gbps".into(), "generation and lanes of a link to the processor are not known".into());
+            }
+        }
         peaks
+    }
+
+    /// What the link to the processor carries in one direction, 10^9 B/s.
+    pub fn link_theoretical_gbps(&self) -> Option<f64> {
+        let attributes = self.link_gbps.iter().find(|peak| peak.provenance == Provenance::DeviceAttributes);
+        attributes.map(|peak| peak.value).filter(|gbps| gbps.is_finite() && *gbps > 0.0)
     }
 
     /// The theoretical memory peak that `fraction_of_peak` refers to, 10^9 B/s.
@@ -252,6 +282,18 @@ mod tests {
     }
 
     #[test]
+    fn the_link_is_told_by_its_generation_and_lanes_under_load_or_else_at_most() {
+        let link = |under_load: Option<u32>, most: Option<u32>| {
+            let mut device = h200_device();
+            (device.pcie.generation_under_load, device.pcie.generation_max) = (under_load, most);
+            (device.pcie.width_under_load, device.pcie.width_max) = (Some(16), Some(16));
+            Peaks::known_beforehand(&device, None).link_theoretical_gbps()
+        };
+        assert_eq!([link(Some(3), Some(5)), link(None, Some(5)), link(Some(1), None)], [Some(15.76), Some(63.008), Some(4.0)]);
+        assert_eq!([link(None, None), link(Some(0), None), link(Some(7), None)], [None; 3]);
+    }
+
+    #[test]
     fn what_the_memory_can_carry_is_told_by_attributes_or_else_by_the_data_sheet() {
         let bound = |peaks: &[(f64, Provenance)]| {
             let memory_gbps = peaks.iter().map(|&(value, provenance)| Peak { value, provenance }).collect();
@@ -266,7 +308,7 @@ mod tests {
     #[test]
     fn each_peak_says_where_it_comes_from_and_fractions_refer_to_the_attributes() {
         let mut peaks = Peaks::known_beforehand(&h200_device(), Some(4800.0));
-        let steady = |ns, mismatches| Steady { ns, mismatches, failing: false, prepared: Vec::new() };
+        let steady = |ns, mismatches| Steady { ns, mismatches, failing: false, ..Steady::default() };
         // The best sound row of a stream beyond the cache, on random data.
         for (id, ns, mismatches) in [
             ("stream/copy/f32@4026531840", 2e6, 0),
@@ -318,7 +360,7 @@ mod tests {
     fn a_wrong_compute_peak_is_no_reference() {
         for (mismatches, known) in [(0, true), (1, false)] {
             let mut peaks = Peaks::default();
-            let mut device = Steady { ns: 3e6, mismatches, failing: false, prepared: Vec::new() };
+            let mut device = Steady { ns: 3e6, mismatches, failing: false, ..Steady::default() };
             peaks.note(&row("compute/fma/f32", &mut device, &Peaks::default()));
             assert_eq!(peaks.compute_measured_gflops("fma/f32").is_some(), known);
         }

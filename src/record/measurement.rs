@@ -39,6 +39,10 @@ pub enum Verdict {
     AbovePeak,
     /// The last cache served it, or a good part of it, though it claims the memory.
     CacheResident,
+    /// More bytes a second than the memory bus can carry, of data that a memory system can compress.
+    Compressed,
+    /// The driver put the data into the main memory of the machine, though the card was asked for them.
+    Spilled,
     /// Something that a newer program knows.
     #[serde(other)]
     #[schemars(skip)]
@@ -108,6 +112,12 @@ pub struct Measurement {
     pub reason: Option<String>,
     /// Size of the last cache over that of all buffers, a fraction: below 1, the most that it can have served; above, all fits.
     pub cache_fraction: Option<f64>,
+    /// Size of all buffers, in bytes.
+    #[serde(default)]
+    pub footprint_bytes: Option<u64>,
+    /// By how much the free memory of the device fell when the buffers were allocated, in bytes.
+    #[serde(default)]
+    pub memory_taken_bytes: Option<u64>,
     /// What a reader must know beside the figures.
     pub notes: Vec<String>,
     /// Bytes of one execution.
@@ -172,6 +182,8 @@ impl Measurement {
             status,
             reason: Some(reason),
             cache_fraction: None,
+            footprint_bytes: None,
+            memory_taken_bytes: None,
             notes: Vec::new(),
             bytes: None,
             flops: None,

@@ -10,7 +10,7 @@ mod store;
 mod telemetry;
 mod version;
 
-pub use claim::{Claim, Claims, Median, Store, Subject, Writer};
+pub use claim::{Claim, Claims, Median, Settled, Store, Subject, Writer};
 pub use contention::Contention;
 pub use device::{Device, Ecc, Memory, Pcie, PowerLimits, RemappedRows, Virtualization};
 pub use document::{Host, Peak, Peaks, Program, Provenance, Run};

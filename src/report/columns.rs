@@ -141,6 +141,16 @@ fn verdict(row: &Measurement, footnotes: &mut Footnotes) -> String {
         Some(Verdict::CacheResident) => {
             marks.push(footnotes.mark("the last cache held the data or a good part of them: the figures are not the memory's"));
         }
+        Some(Verdict::Compressed) => {
+            marks.push(
+                footnotes.mark(
+                    "more bytes a second than the memory bus can carry, of data that can be compressed: the figures are not the bus's",
+                ),
+            );
+        }
+        Some(Verdict::Spilled) => {
+            marks.push(footnotes.mark("the data came no faster than the link to the processor carries them and may have lain in the machine's main memory: the figures are not the card's"));
+        }
         Some(Verdict::Unknown) => marks.push(footnotes.mark("a newer version of the program judged this row: ask that one")),
         Some(Verdict::Ok) | None => {}
     }

@@ -93,6 +93,7 @@ struct FactsForm {
     units: u32,
     threads_per_unit: u32,
     capability: Option<(u32, u32)>,
+    launch_limited: bool,
 }
 
 /// A message as one line.
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
     use crate::chart::testing::h200;
     use crate::device::Verification;
-    use crate::pattern::{Data, Profile};
+    use crate::pattern::{CacheState, Data, Profile};
 
     fn round_trip<T: Serialize + for<'de> Deserialize<'de> + PartialEq + std::fmt::Debug>(message: T) {
         let line = line(&message).unwrap();
@@ -123,7 +124,7 @@ mod tests {
             let task = Task {
                 device: "GPU-1".into(),
                 facts,
-                settings: Settings { profile: Profile::Full, data: Data::Zero },
+                settings: Settings { profile: Profile::Full, data: Data::Zero, cache: CacheState::Cold },
                 peaks: h200().peaks,
                 ids,
             };

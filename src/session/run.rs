@@ -147,7 +147,7 @@ impl Session<'_> {
             Heard::Nothing => (Status::Timeout, overran(limit)),
             Heard::End(how) => (Status::Error, ended(&how)),
         };
-        Ok(Outcome::Row { row: Box::new(failed(case, settings.data, status, reason)), lost: true })
+        Ok(Outcome::Row { row: Box::new(failed(case, settings, self.plans.facts(), status, reason)), lost: true })
     }
 
     /// The device could not be opened for `case`: it was lost in the case before, if in any, otherwise in this one.
@@ -157,7 +157,10 @@ impl Session<'_> {
         if !lost_before {
             (self.on)(Event::Started(&case.id));
             losses.note(&case.id, true);
-            self.enter(run, failed(case, run.data, Status::Error, format!("the device could not be opened again: {why}")))?;
+            self.enter(
+                run,
+                failed(case, settings(run), self.plans.facts(), Status::Error, format!("the device could not be opened again: {why}")),
+            )?;
         }
         losses.not_opened(why);
         Ok(usize::from(!lost_before))
@@ -173,8 +176,12 @@ impl Session<'_> {
 
 /// What a child is given to do for a run: the cases with these ids.
 pub(super) fn task(device: &str, plans: &Plans, run: &Run, ids: Vec<String>) -> Task {
-    let settings = Settings { profile: run.profile, data: run.data };
-    Task { device: device.to_owned(), facts: plans.facts().clone(), settings, peaks: run.peaks.clone(), ids }
+    Task { device: device.to_owned(), facts: plans.facts().clone(), settings: settings(run), peaks: run.peaks.clone(), ids }
+}
+
+/// How the cases of a run are measured.
+fn settings(run: &Run) -> Settings {
+    Settings { profile: run.profile, data: run.data, cache: run.cache }
 }
 
 /// What was heard of one case.

@@ -383,7 +383,7 @@ mod tests {
     }
 
     fn alone(id: &str) -> Measurement {
-        let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, prepared: Vec::new() };
+        let mut device = Steady { ns: 3e6, ..Steady::default() };
         row(id, &mut device, &peaks(4814.3, 65_000.0))
     }
 

@@ -197,6 +197,11 @@ impl CudaDevice {
         Ok(self.attribute(DeviceAttribute::MultiprocessorCount)?.max(1) as u32)
     }
 
+    /// Whether the driver ends kernels that run for some seconds.
+    fn launch_limited(&self) -> Result<bool, DeviceError> {
+        Ok(self.attribute(DeviceAttribute::KernelExecTimeout)? != 0)
+    }
+
     /// An attribute that some drivers and virtual machines report as zero.
     fn positive(&self, attribute: DeviceAttribute) -> Result<u64, String> {
         match self.device.get_attribute(attribute) {
@@ -218,6 +223,7 @@ impl Device for CudaDevice {
             units: self.units()?,
             threads_per_unit: self.attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?.max(1) as u32,
             capability: Some((self.capability.0.cast_unsigned(), self.capability.1.cast_unsigned())),
+            launch_limited: self.launch_limited()?,
         })
     }
 

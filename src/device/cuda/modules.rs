@@ -245,7 +245,7 @@ mod tests {
             let types: Vec<&str> = lines.map(|line| line.split_whitespace().nth(1).unwrap()).collect();
             let of = |arg: &Arg| match arg {
                 Arg::Buffer(_) | Arg::U64(_) | Arg::Status => ".u64",
-                Arg::U32(_) | Arg::Data => ".u32",
+                Arg::U32(_) | Arg::Data | Arg::Slice | Arg::Slices => ".u32",
                 Arg::F32(_) | Arg::Tolerance(_) => ".f32",
             };
             assert_eq!(types, launch.args.iter().map(of).collect::<Vec<_>>(), "{}", launch.kernel);

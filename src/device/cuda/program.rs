@@ -4,18 +4,24 @@ use std::ffi::c_void;
 
 use cust::event::{Event, EventFlags};
 use cust::function::Function;
-use cust::memory::{CopyDestination, DeviceBuffer};
+use cust::memory::{CopyDestination, DeviceBuffer, mem_get_info};
 use cust::stream::Stream;
 use serde_json::json;
 
 use super::CudaDevice;
 use super::clock::{self, Clock, End};
 use super::error::{at_work, raw};
-use crate::device::{DeviceError, GUARD_WORDS, Program, STATUS_START, Timing, Variant, Verification};
+use crate::device::{Device as _, DeviceError, GUARD_WORDS, Program, STATUS_START, Timing, Variant, Verification};
 use crate::pattern::data::POISON;
-use crate::pattern::{Arg, Buffer, Content, Data, Launch, Plan, Work};
+use crate::pattern::{Arg, Buffer, Content, Data, Launch, Plan, Work, eviction_bytes};
 
 const GUARD_BYTES: u64 = GUARD_WORDS * 4;
+/// Launches of a long check where the driver limits them. GeForce cards compute in f64 at 1/64 of
+/// their f32 rate, so a check takes far longer than the case that it checks.
+const SLICES_LIMITED: u64 = 64;
+
+/// Enough blocks to keep any card's memory busy; kernels that fill stride over the rest.
+const FILLING_BLOCKS: u32 = 2048;
 
 /// Memory of one buffer of a plan. Each is an allocation of its own and of its exact length,
 /// so that tools which watch memory see a step beyond it; outputs have guards within theirs.
@@ -85,6 +91,10 @@ pub(super) struct CudaProgram<'a> {
     work: Task<'a>,
     /// What the inputs hold; none before they were filled.
     data: Option<Data>,
+    /// By how much the free memory fell for the buffers, in bytes.
+    taken_bytes: u64,
+    /// What is read to fill the caches; none before that was asked for.
+    other_memory: Option<DeviceBuffer<u32>>,
     clock: Clock<'a>,
     start: Event,
     end: Event,
@@ -101,7 +111,10 @@ impl<'a> CudaProgram<'a> {
         }
         let device: &'a CudaDevice = device;
         let units = device.units()?;
+        let free_bytes = || mem_get_info().map(|(free, _)| free as u64).map_err(at_work("asking for the free memory"));
+        let free_before = free_bytes()?;
         let memory = plan.buffers.iter().map(Memory::new).collect::<Result<Vec<_>, _>>()?;
+        let taken_bytes = free_before.saturating_sub(free_bytes()?);
         let addresses: Vec<u64> = memory.iter().map(Memory::address).collect();
         // SAFETY: any bit pattern is a valid u64, and `verify` sets the words before a check adds to them.
         let status = unsafe { DeviceBuffer::<u64>::uninitialized(STATUS_START.len()) }.map_err(at_work("allocating the status words"))?;
@@ -110,8 +123,9 @@ impl<'a> CudaProgram<'a> {
             Work::Copy { from, to } => Task::Copy { from: addresses[from], to: addresses[to], bytes: plan.buffers[from].bytes as usize },
         };
         let event = || Event::new(EventFlags::DEFAULT).map_err(at_work("creating an event"));
-        let program =
-            Self { device, plan, work, data: None, memory, status, clock: Clock::new(device, units)?, start: event()?, end: event()? };
+        let clock = Clock::new(device, units)?;
+        let (data, other_memory) = (None, None);
+        let program = Self { device, plan, work, data, taken_bytes, other_memory, memory, status, clock, start: event()?, end: event()? };
         for address in program.guards() {
             program.poison(address, GUARD_BYTES)?;
         }
@@ -158,11 +172,10 @@ impl<'a> CudaProgram<'a> {
             Content::Words { seed } => ("fill_words", seed),
             Content::Numbers { seed } => ("fill_f32", seed),
         };
-        // Enough blocks to keep any card's memory busy; the kernel strides over the rest.
         let launch = Launch {
             module: "content",
             kernel,
-            grid: 2048,
+            grid: FILLING_BLOCKS,
             block: 256,
             args: vec![Arg::Buffer(index), Arg::U64(bytes / 4), Arg::U32(seed), Arg::Data],
             body: None,
@@ -208,7 +221,9 @@ fn ready<'a>(device: &'a CudaDevice, launch: &Launch, addresses: &[u64], bound: 
         Arg::U64(value) => Some(value),
         Arg::U32(value) => Some(u64::from(value)),
         Arg::F32(value) => Some(u64::from(value.to_bits())),
-        Arg::Data | Arg::Tolerance(_) | Arg::Status => bound.iter().find(|(open, _)| open == arg).map(|(_, value)| *value),
+        Arg::Data | Arg::Tolerance(_) | Arg::Slice | Arg::Slices | Arg::Status => {
+            bound.iter().find(|(open, _)| open == arg).map(|(_, value)| *value)
+        }
     };
     let args: Option<Vec<u64>> = launch.args.iter().map(value).collect();
     let args = args.ok_or_else(|| DeviceError::Failed(format!("an argument of '{}' has no value", launch.kernel)))?;
@@ -247,6 +262,27 @@ impl Program for CudaProgram<'_> {
         Ok(Timing { ns: f64::from(ms) * 1e6, sm_clock_mhz: self.clock.mhz()? })
     }
 
+    fn evict_caches(&mut self) -> Result<(), DeviceError> {
+        if self.other_memory.is_none() {
+            let words = eviction_bytes(&self.device.facts()?) / 4;
+            // SAFETY: any bit pattern is a valid word, and all of it is set below.
+            let memory = unsafe { DeviceBuffer::uninitialized(words as usize) };
+            let memory = memory.map_err(at_work("allocating memory to fill the caches with"))?;
+            self.poison(memory.as_device_ptr().as_raw(), words * 4)?;
+            self.other_memory = Some(memory);
+        }
+        let Some(memory) = &self.other_memory else { return Ok(()) };
+        let vectors = memory.len() as u64 / 4;
+        let args = vec![Arg::Buffer(0), Arg::U64(vectors)];
+        let launch = Launch { module: "content", kernel: "read_vectors", grid: FILLING_BLOCKS, block: 256, args, body: None };
+        ready(self.device, &launch, &[memory.as_device_ptr().as_raw()], &[])?.launch(&self.device.stream)?;
+        self.synchronize("filling the caches")
+    }
+
+    fn memory_taken_bytes(&self) -> Result<u64, String> {
+        Ok(self.taken_bytes)
+    }
+
     fn prepare(&mut self, data: Data) -> Result<(), DeviceError> {
         for (index, buffer) in self.plan.buffers.iter().enumerate() {
             if buffer.content == Content::Poison || self.data != Some(data) {
@@ -263,13 +299,18 @@ impl Program for CudaProgram<'_> {
             self.set_status(index, word)?;
         }
         let check = &self.plan.check;
-        let bound = check.args.iter().filter_map(|&arg| match arg {
-            Arg::Data => Some((arg, u64::from(data.code()))),
-            Arg::Tolerance(tolerance) => Some((arg, u64::from(data.tolerance(tolerance).to_bits()))),
-            Arg::Status => Some((arg, self.status.as_device_ptr().as_raw())),
-            _ => None,
-        });
-        ready(self.device, check, &self.addresses(), &bound.collect::<Vec<_>>())?.launch(&self.device.stream)?;
+        let slices = if self.device.launch_limited()? && check.args.contains(&Arg::Slices) { SLICES_LIMITED } else { 1 };
+        for slice in 0..slices {
+            let bound = check.args.iter().filter_map(|&arg| match arg {
+                Arg::Data => Some((arg, u64::from(data.code()))),
+                Arg::Tolerance(tolerance) => Some((arg, u64::from(data.tolerance(tolerance).to_bits()))),
+                Arg::Slice => Some((arg, slice)),
+                Arg::Slices => Some((arg, slices)),
+                Arg::Status => Some((arg, self.status.as_device_ptr().as_raw())),
+                _ => None,
+            });
+            ready(self.device, check, &self.addresses(), &bound.collect::<Vec<_>>())?.launch(&self.device.stream)?;
+        }
         self.synchronize("checking the results")?;
         let mut status = STATUS_START;
         self.status.copy_to(&mut status).map_err(at_work("reading the check's result"))?;

@@ -16,7 +16,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
 
 use super::{Device, DeviceError, Program, Sensors, Timing, Variant, Verification, machine};
-use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Plan, Work, data};
+use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Plan, Work, data, eviction_bytes};
 use crate::record::{self, Ecc, Memory, Missing, Pcie, PowerLimits, RemappedRows, known, slug};
 use isa::{Isa, Kernel, Simd};
 use memory::{Arena, Region};
@@ -79,6 +79,7 @@ impl Device for HostDevice {
             units: self.workers(),
             threads_per_unit: 1,
             capability: None,
+            launch_limited: false,
         })
     }
 
@@ -178,7 +179,7 @@ impl HostDevice {
         let timed = loaded.timed(work)?;
         // Refused now rather than after the measurement.
         drop(loaded.check(&plan.check, Data::default())?);
-        let program = HostProgram { device: self, plan, regions, timed, data: None };
+        let program = HostProgram { device: self, plan, regions, timed, data: None, other_memory: Vec::new() };
         for guard in program.regions.iter().flat_map(|region| region.guards()) {
             program.fill(guard, Content::Poison, Data::default());
         }
@@ -255,6 +256,8 @@ struct HostProgram<'a> {
     timed: Timed,
     /// What the inputs hold; none before they were filled.
     data: Option<Data>,
+    /// What is read to fill the caches; empty before that was asked for.
+    other_memory: Vec<u64>,
 }
 
 impl HostProgram<'_> {
@@ -297,6 +300,27 @@ impl Program for HostProgram<'_> {
             self.launch(&self.timed.task);
         }
         Ok(Timing { ns: start.elapsed().as_nanos() as f64, sm_clock_mhz: None })
+    }
+
+    fn evict_caches(&mut self) -> Result<(), DeviceError> {
+        let bytes = eviction_bytes(&self.device.facts()?) as usize;
+        if self.other_memory.is_empty() {
+            let refused = |e| DeviceError::OutOfMemory(format!("{bytes} bytes to fill the caches with: {e}"));
+            self.other_memory.try_reserve_exact(bytes / 8).map_err(refused)?;
+            // Pages that nobody has written are all the same page of zeros.
+            self.other_memory.resize(bytes / 8, 1);
+        }
+        let memory = &self.other_memory;
+        // Each worker has caches of its own: all of them read all of it, from different places on.
+        self.launch(|share| {
+            let (before, after) = memory.split_at(memory.len() / share.workers * share.worker);
+            std::hint::black_box(after.iter().chain(before).fold(0, |sum, word| sum ^ word));
+        });
+        Ok(())
+    }
+
+    fn memory_taken_bytes(&self) -> Result<u64, String> {
+        Err("a host hands out memory page by page as it is used".into())
     }
 
     fn prepare(&mut self, data: Data) -> Result<(), DeviceError> {
@@ -540,6 +564,16 @@ mod tests {
                 assert_eq!(variant.get("store").and_then(|s| s.as_str()), store, "{id}");
             }
         }
+    }
+
+    #[test]
+    fn filling_the_caches_changes_no_buffer() {
+        with_plan(Isa::best(), 2, &plan("stream/copy/f32@4096", 2), |program| {
+            program.prepare(Data::Random).unwrap();
+            program.execute(1).unwrap();
+            program.evict_caches().unwrap();
+            assert!(program.check().unwrap().passed());
+        });
     }
 
     #[test]
