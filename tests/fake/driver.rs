@@ -9,6 +9,9 @@
 //! - `FAKE_DEVICES`: how many devices, 1 unless said;
 //! - `FAKE_NAME`: the name of each;
 //! - `FAKE_CUDA`: the CUDA version, as `cuDriverGetVersion` gives it;
+//! - `FAKE_CAPABILITY`: the major compute capability of each device, 9 unless said;
+//! - `FAKE_WRONG`: `<compared> <wrong> <first>`: each check that compares so many results finds so many wrong,
+//!   the first of them at this index;
 //! - `FAKE_ROOM`: the largest allocation in bytes that succeeds;
 //! - `FAKE_FAULT`: `<function> <n> <what>`: from the n-th call of this function in a process on, every call
 //!   that means device 0 returns the code `what`, as after an error from which a context does not recover.
@@ -108,7 +111,7 @@ driver! {
         37 => 6016,       // width of the memory bus, bits
         38 => 60 << 20,   // L2, bytes
         39 => 2048,       // threads a multiprocessor
-        75 => 9,          // compute capability
+        75 => setting("FAKE_CAPABILITY", 9),
         _ => 0,
     });
 
@@ -163,7 +166,13 @@ fn read(to: *mut u32, bytes: usize) -> u32 {
     match words {
         [status @ ..] if status.len() == 8 => {
             let compared = COMPARED.load(SeqCst);
-            status.copy_from_slice(&[0, 0, u32::MAX, u32::MAX, 0, 0, compared as u32, (compared >> 32) as u32]);
+            let wrong = env::var("FAKE_WRONG").unwrap_or_default();
+            let (mismatches, first) = match wrong.split(' ').map(|n| n.parse().unwrap_or(0)).collect::<Vec<u64>>()[..] {
+                [these, mismatches, first] if these == compared => (mismatches, first),
+                _ => (0, u64::MAX),
+            };
+            let words = [mismatches, first, 0, compared].map(|word| [word as u32, (word >> 32) as u32]);
+            status.copy_from_slice(words.as_flattened());
         }
         other => other.fill(0xFFFF_DEAD),
     }
