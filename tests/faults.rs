@@ -168,6 +168,7 @@ fn a_device_that_fails_before_its_first_case_is_not_usable_and_nothing_is_writte
         ("cuDevicePrimaryCtxRetain 1 46", "compute mode"),
         ("cuStreamCreateWithPriority 1 999", "suspend"),
         ("cuMemGetInfo_v2 1 214", "ROW_REMAPPER"),
+        ("cuModuleLoadDataEx 1 222", "525 or newer"),
         ("cuStreamCreateWithPriority 1 crash", "the device '0' cannot be opened: the process that tried came to an unexpected end"),
     ] {
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -125,6 +125,22 @@ mod tests {
         prop_oneof![near_a_power, any::<u64>()]
     }
 
+    #[test]
+    fn what_a_row_records_of_a_default_size_names_the_same_case() {
+        for facts in vast() {
+            for id in PATTERNS.iter().flat_map(|pattern| pattern.ids(Profile::Full, facts.kind)) {
+                let chosen = plan(&CaseId::new(&id), &facts).unwrap();
+                let size = match (chosen.parameters.get("array_bytes"), chosen.parameters.get("extent")) {
+                    (Some(bytes), _) => format!("@{bytes}"),
+                    (_, Some(extent)) => format!("@{}x{}x{}", extent[0], extent[1], extent[2]),
+                    _ => continue,
+                };
+                let named = plan(&CaseId::new(&format!("{id}{size}")), &facts).unwrap();
+                assert_eq!((named.parameters, named.bytes, named.plan), (chosen.parameters, chosen.bytes, chosen.plan), "{id}");
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn bytes_are_exact_on_both_sides_of_31_and_32_bits_of_elements_and_of_bytes(power in 28u32..35, beside in -5i64..=5) {
