@@ -101,6 +101,18 @@ fn a_row_whose_figure_was_raised_by_hand_does_not_add_up() {
 }
 
 #[test]
+fn a_row_whose_time_was_lowered_with_its_figure_does_not_add_up_with_its_samples() {
+    let mut run = published();
+    let row = &mut run["measurements"][1];
+    for (field, factor) in [("/time_ns/median", 0.98), ("/achieved_gbps", 1.0 / 0.98)] {
+        let value = row.pointer_mut(field).expect("a figure");
+        *value = json!(value.as_f64().expect("a number") * factor);
+    }
+    let (code, out) = check(&run);
+    assert!(code == Some(5) && out.contains("stream/read/f32: does_not_add_up: ") && out.contains("samples of "), "{out}");
+}
+
+#[test]
 fn wrong_data_outweigh_what_is_implausible_and_what_cannot_be_read() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut run = published();

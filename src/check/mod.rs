@@ -28,7 +28,7 @@ pub enum What {
     AbovePeak,
     /// The last cache served what claims the memory.
     CacheResident,
-    /// A figure that is none, or a bandwidth that is not its bytes over its time.
+    /// A figure that is none, a bandwidth that is not its bytes over its time, or a median outside of its samples.
     DoesNotAddUp,
     /// Nobody checked the results.
     NotVerified,
