@@ -284,3 +284,17 @@ fn a_card_that_is_newer_than_the_program_is_measured_and_its_arithmetic_peak_is_
     assert!(rows[0].theoretical_gflops.is_none() && rows[0].missing["theoretical_gflops"].contains("15.0"), "{:?}", rows[0].missing);
     assert_eq!((rows[1].status, rows[1].verdict), (Status::Ok, Some(Verdict::Ok)));
 }
+
+#[test]
+fn a_clock_that_stands_still_gives_errors_with_the_reason_and_no_row_without_samples_that_has_figures() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let (exit, _, says) = run(&[("FAKE_LAUNCH_MS", "0")], &CASES, &out);
+    assert_eq!(exit, Some(7), "{says}");
+    let run = load(&out);
+    assert_eq!(statuses(&run), [Status::Error; 4]);
+    for row in &run.measurements {
+        assert!(row.samples_ns.is_empty() && row.time_ns.is_none() && row.achieved_gbps.is_none() && row.verdict.is_none());
+        assert!(row.reason.as_ref().is_some_and(|reason| reason.contains("0 ns")), "{:?}", row.reason);
+    }
+}

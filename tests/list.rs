@@ -88,7 +88,7 @@ fn every_case_of_a_recorded_run_can_be_asked_for_today() {
         for row in &run.measurements {
             let selected =
                 select(std::slice::from_ref(&row.id), Profile::Quick, &facts).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            assert_eq!(selected.iter().map(ToString::to_string).collect::<Vec<_>>(), [row.id.clone()], "{}", path.display());
+            assert_eq!(selected.iter().map(ToString::to_string).collect::<Vec<_>>(), [row.id.as_str()], "{}", path.display());
         }
     }
 }

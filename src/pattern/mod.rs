@@ -178,7 +178,7 @@ mod tests {
         }
 
         #[test]
-        fn any_size_is_a_case_that_fits_or_refused(sizes in [awkward(), awkward(), awkward()], free_bytes in awkward()) {
+        fn any_size_is_a_case_that_fits_or_is_refused(sizes in [awkward(), awkward(), awkward()], free_bytes in awkward()) {
             let [a, b, c] = sizes;
             let mut ids: Vec<String> = PATTERNS.iter().flat_map(|pattern| pattern.trials()).flat_map(|trial| {
                 let name = CaseId::new(trial).name().to_owned();

@@ -1,7 +1,7 @@
 //! A driver without a GPU, for tests of the whole program; `tests/common` builds it.
 //!
 //! It answers what hbmark asks and computes nothing: its memory holds poison, and each launch
-//! takes 3 ms of its clock: the default sizes then stay under the peak of its memory. Checks of
+//! takes 3 ms of its clock unless said otherwise: the default sizes then stay under the peak of its memory. Checks of
 //! writes and copies find everything right; those of reads and arithmetic, of which a launch
 //! does not tell how much they compare, find too little compared.
 //! The environment says what the driver shows:
@@ -10,6 +10,7 @@
 //! - `FAKE_NAME`: the name of each;
 //! - `FAKE_CUDA`: the CUDA version, as `cuDriverGetVersion` gives it;
 //! - `FAKE_CAPABILITY`: the major compute capability of each device, 9 unless said;
+//! - `FAKE_LAUNCH_MS`: the milliseconds that a launch takes;
 //! - `FAKE_WRONG`: `<compared> <wrong> <first>`: each check that compares so many results finds so many wrong,
 //!   the first of them at this index;
 //! - `FAKE_ROOM`: the largest allocation in bytes that succeeds;
@@ -25,7 +26,6 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
 
-const LAUNCH_MS: u64 = 3;
 const TOTAL_BYTES: usize = 141 << 30;
 const FREE_BYTES: usize = 140 << 30;
 
@@ -195,6 +195,6 @@ fn select(context: usize) -> i32 {
 }
 
 fn tick() -> u32 {
-    CLOCK.fetch_add(LAUNCH_MS, SeqCst);
+    CLOCK.fetch_add(setting("FAKE_LAUNCH_MS", 3), SeqCst);
     0
 }
