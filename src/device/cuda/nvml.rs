@@ -184,3 +184,18 @@ impl Card {
         .into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_says_that_there_is_none_is_a_reason_and_any_other_stays_as_it_is() {
+        for none in ["", " ", "N/A", "[N/A]", "Unknown", "none"] {
+            assert_eq!(meant(none.into()), Err(format!("NVML: the card says '{none}'")));
+        }
+        for text in ["0", "900-21010-0040-000", "96.00.A5.00.03"] {
+            assert_eq!(meant(text.into()), Ok(text.into()));
+        }
+    }
+}
