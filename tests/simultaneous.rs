@@ -6,7 +6,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use common::{check_nulls, hbmark, hbmark_on_fake, text};
+use common::{document, hbmark, hbmark_on_fake, text, unexplained};
 use hbmark::device::{self, Selected};
 use hbmark::record::{self, Run, Status, Verdict};
 use serde_json::Value;
@@ -40,7 +40,7 @@ fn two_processes_on_one_device_are_measured_alone_and_at_once_with_a_document_ea
     assert_eq!(folders.len(), 2);
     assert_eq!(folders[1].display().to_string(), format!("{}-2", folders[0].display()));
     for folder in &folders {
-        check_nulls(folder);
+        assert_eq!(unexplained(&document(folder)), [""; 0]);
         let run = load(folder);
         assert!(run.complete && run.finished_at.is_some());
         for row in &run.measurements {
@@ -144,7 +144,7 @@ fn a_card_that_is_lost_only_when_all_run_keeps_its_row_and_nobody_has_a_factor()
             .code(7)
             .stderr(predicates::str::contains("copy_engine/d2d: not measured together: "));
         for folder in folders(folder.path()) {
-            check_nulls(&folder);
+            assert_eq!(unexplained(&document(&folder)), [""; 0]);
             let run = load(&folder);
             let row = &run.measurements[0];
             assert!(run.complete && row.is_sound() && row.contention.is_none());
