@@ -99,9 +99,9 @@ __device__ __forceinline__ u64 global_threads() {
     return (u64)gridDim.x * blockDim.x;
 }
 
-// Sum over a block of 256 threads; valid in thread 0.
-__device__ __forceinline__ u64 block_sum(u64 value) {
-    __shared__ u64 warp_sums[8];
+// Sum over a block of whole warps; valid in thread 0.
+template <class T> __device__ __forceinline__ T block_sum(T value) {
+    __shared__ T warp_sums[32];
     for (int offset = 16; offset > 0; offset /= 2) {
         value += __shfl_down_sync(0xFFFFFFFFu, value, offset);
     }
@@ -109,9 +109,9 @@ __device__ __forceinline__ u64 block_sum(u64 value) {
         warp_sums[threadIdx.x / 32] = value;
     }
     __syncthreads();
-    u64 sum = 0;
+    T sum = 0;
     if (threadIdx.x == 0) {
-        for (int warp = 0; warp < 8; warp++) {
+        for (u32 warp = 0; warp < blockDim.x / 32; warp++) {
             sum += warp_sums[warp];
         }
     }
