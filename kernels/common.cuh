@@ -59,6 +59,16 @@ __device__ __forceinline__ float data_f32(u32 data, u32 seed, u64 index) {
     }
 }
 
+// In [-1, 1), from the upper 53 bits of two random words.
+__device__ __forceinline__ double random_f64(u32 seed, u64 index) {
+    const u64 bits = (u64)random_word(seed, 2 * index) << 32 | random_word(seed, 2 * index + 1);
+    return (double)((s64)bits >> 11) * (1.0 / 4503599627370496.0);
+}
+
+__device__ __forceinline__ double data_f64(u32 data, u32 seed, u64 index) {
+    return data == 0 ? random_f64(seed, index) : (double)data_f32(data, seed, index);
+}
+
 // A half-precision number is kept as its bits: NVRTC brings no type for it.
 __device__ __forceinline__ u16 f16_of(float x) {
     u16 bits;

@@ -14,6 +14,12 @@ extern "C" __global__ void fill_f32(float *out, u64 words, u32 seed, u32 data) {
     }
 }
 
+extern "C" __global__ void fill_f64(double *out, u64 words, u32 seed, u32 data) {
+    for (u64 i = global_thread(); i < words / 2; i += global_threads()) {
+        out[i] = data_f64(data, seed, i);
+    }
+}
+
 // Two numbers a word, the first in its low half.
 extern "C" __global__ void fill_f16(u32 *out, u64 words, u32 seed, u32 data) {
     for (u64 i = global_thread(); i < words; i += global_threads()) {

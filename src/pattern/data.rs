@@ -91,6 +91,15 @@ impl Data {
         }
     }
 
+    /// Double-precision number `index` of the sequence `seed`; of the same values as [`Self::number`] but for random ones.
+    #[inline(always)]
+    pub const fn double(self, seed: u32, index: u64) -> f64 {
+        match self {
+            Self::Random => random_f64(seed, index),
+            Self::Zero | Self::Constant | Self::SmallIntegers => self.number(seed, index) as f64,
+        }
+    }
+
     /// Half-precision number `index` of the sequence `seed`: [`Self::number`] rounded to the
     /// nearest, to even where two are as near. Zeros, the constant and small integers are exact.
     #[inline(always)]
@@ -128,6 +137,14 @@ pub const fn random_word(seed: u32, index: u64) -> u32 {
 #[inline(always)]
 pub const fn random_f32(seed: u32, index: u64) -> f32 {
     (random_word(seed, index) as i32) as f32 * (1.0 / 2_147_483_648.0)
+}
+
+/// Random double-precision data in [-1, 1): the upper 53 bits of two random words.
+#[inline(always)]
+pub const fn random_f64(seed: u32, index: u64) -> f64 {
+    let high = random_word(seed, index.wrapping_mul(2)) as u64;
+    let low = random_word(seed, index.wrapping_mul(2).wrapping_add(1)) as u64;
+    ((high << 32 | low).cast_signed() >> 11) as f64 * (1.0 / 4_503_599_627_370_496.0)
 }
 
 /// What a pure write stores at word `index`: one multiply-add, so that making the

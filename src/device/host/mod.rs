@@ -370,6 +370,10 @@ impl Kernel for Fill {
         match self.content {
             Content::Words { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.word(seed, i)),
             Content::Numbers { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.number(seed, i).to_bits()),
+            Content::Doubles { seed } => {
+                let half = |i: u64| (self.data.double(seed, i / 2).to_bits() >> (32 * (i % 2))) as u32;
+                words.iter_mut().zip(part).for_each(|(word, i)| *word = half(i));
+            }
             Content::Halves { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.halves(seed, i)),
             Content::Poison => words.fill(data::POISON),
         }
