@@ -1,5 +1,6 @@
 //! `hbmark run`: measure devices, keep the document, draw, and print the table.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ use crate::device::Selector;
 use crate::pattern::{CacheState, Data, DeviceKind, Profile};
 use crate::record::{self, DOCUMENT_NAME, Run};
 use crate::report::{self, Format};
-use crate::session::{self, Session, SessionError};
+use crate::session::{self, Forms, Session, SessionError};
 
 /// Arguments of `hbmark run`.
 #[derive(clap::Args)]
@@ -47,6 +48,9 @@ pub struct Args {
     /// Complete the run in the output folder: measure what is missing, failed or was skipped there
     #[arg(long, requires = "output")]
     pub resume: bool,
+    /// Search for the best kernels anew, though an earlier run on such a card has found them
+    #[arg(long)]
+    pub retune: bool,
     /// Give a case up after this time [default: a minute or more, by profile and size]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub case_limit: Option<u64>,
@@ -83,7 +87,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
             exit = exit.and(Exit::Interrupted);
             continue;
         }
-        let (run, outcome) = measure_one(ready, args.case_limit.map(Duration::from_secs), &go_on);
+        let (run, outcome) = measure_one(ready, args.case_limit.map(Duration::from_secs), args.retune, &go_on);
         exit = exit.and(outcome);
         runs.push(run);
     }
@@ -120,7 +124,7 @@ fn which(run: &Run) -> String {
 }
 
 /// Measures one device and writes tables and charts beside its document.
-fn measure_one(ready: Ready, case_limit: Option<Duration>, go_on: &dyn Fn() -> bool) -> (Run, Exit) {
+fn measure_one(ready: Ready, case_limit: Option<Duration>, retune: bool, go_on: &dyn Fn() -> bool) -> (Run, Exit) {
     let Ready { device, plans, mut run, folder, held: _held } = ready;
     let document = folder.join(DOCUMENT_NAME);
     note(&format!("measuring {}{} ({} cases, profile {})", run.device.name, which(&run), plans.len(), run.profile));
@@ -130,11 +134,14 @@ fn measure_one(ready: Ready, case_limit: Option<Duration>, go_on: &dyn Fn() -> b
     if run.device.kind == DeviceKind::Cuda && catalog::of_device(&run.device).is_none() {
         note("the catalog does not know this card: it is measured all the same, without data-sheet figures");
     }
+    let file = session::forms_file(&run.device.card).filter(|_| run.device.kind == DeviceKind::Cuda);
+    let known = file.as_deref().filter(|_| !retune).map(Forms::load).unwrap_or_default();
     let progress = Progress::new(plans.len());
     let session = Session {
         device,
         plans: &plans,
         case_limit,
+        forms: RefCell::new(known.clone()),
         start: &session::start,
         go_on,
         on: &|event| progress.on(event),
@@ -146,7 +153,14 @@ fn measure_one(ready: Ready, case_limit: Option<Duration>, go_on: &dyn Fn() -> b
     } else {
         session.measure(&mut run)
     };
+    let forms = session.forms.into_inner();
     drop(progress);
+    // A search that has to be done again costs seconds and no figure.
+    if let (Some(file), true) = (file, forms != known)
+        && let Err(error) = forms.save(&file)
+    {
+        note(&format!("warning: the best kernels cannot be kept in {}: {error}; the next run searches for them again", file.display()));
+    }
     let mut exit = match outcome {
         Ok(()) => Exit::of(&run),
         Err(SessionError::Interrupted(_)) => Exit::Interrupted,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Claim, Missing, Telemetry};
+use super::{Claim, Missing, Telemetry, Tuning};
 use crate::pattern::{Bytes, Level, Parameters};
 
 /// Whether a case gave figures.
@@ -148,6 +148,9 @@ pub struct Measurement {
     pub fraction_of_theoretical: Option<f64>,
     /// Median over the samples of the multiprocessors' mean clock, MHz.
     pub sm_clock_mhz: Option<f64>,
+    /// The other ways in which the case can be written; null for cases that are written in one way.
+    #[serde(default)]
+    pub tuning: Option<Tuning>,
     /// Clocks, power, temperatures and the like during the samples.
     pub telemetry: Option<Telemetry>,
     /// Whether every result was right.
@@ -195,6 +198,7 @@ impl Measurement {
             theoretical_gflops: None,
             fraction_of_theoretical: None,
             sm_clock_mhz: None,
+            tuning: None,
             telemetry: None,
             verified: None,
             mismatches: None,

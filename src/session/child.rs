@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use super::Forms;
 use super::protocol::{Answer, Request, Task, line};
 use crate::device::{self, Device, DeviceError, Selector};
 use crate::measure::{Interrupted, measure};
@@ -81,10 +82,10 @@ fn carry_out(task: &Task, go_on: &dyn Fn() -> bool) -> std::io::Result<()> {
         Ok(device) => device,
         Err(error) => return say(&Answer::Refused(error)),
     };
-    let mut peaks = task.peaks.clone();
+    let (mut peaks, mut forms) = (task.peaks.clone(), task.forms.clone());
     for id in &task.ids {
         say(&Answer::Started(id.clone()))?;
-        let Ok((row, device_lost)) = one(id, device.as_mut(), task, &peaks, go_on) else { return Ok(()) };
+        let Ok((row, device_lost)) = one(id, device.as_mut(), task, &peaks, &mut forms, go_on) else { return Ok(()) };
         peaks.note(&row);
         let failed = row.status == Status::Error;
         say(&Answer::Finished { row: Box::new(row), device_lost })?;
@@ -101,11 +102,16 @@ fn one(
     device: &mut dyn Device,
     task: &Task,
     peaks: &Peaks,
+    forms: &mut Forms,
     go_on: &dyn Fn() -> bool,
 ) -> Result<(Measurement, bool), Interrupted> {
     let id = CaseId::new(id);
     match pattern::plan(&id, &task.facts) {
-        Ok(case) => measure(&case, device, &task.facts, task.settings, peaks, go_on).map(|measured| (measured.row, measured.device_lost)),
+        Ok(case) => {
+            let measured = measure(&case, device, &task.facts, task.settings, peaks, forms.of(&case), go_on)?;
+            forms.note(&case, &measured.row);
+            Ok((measured.row, measured.device_lost))
+        }
         Err(error) => Ok((Measurement::without_figures(&id.to_string(), id.pattern(), Status::Skipped, error.to_string()), false)),
     }
 }

@@ -6,6 +6,7 @@
 //! of the document; the next case starts in a fresh child, on a fresh context.
 
 mod child;
+mod forms;
 mod limit;
 mod losses;
 mod plans;
@@ -14,6 +15,7 @@ pub mod protocol;
 mod run;
 
 pub use child::{ServeError, serve};
+pub use forms::{Forms, forms_file};
 pub use plans::Plans;
 pub use process::{CHILD_COMMAND, probe, start};
 pub use run::{Event, Heard, Session, SessionError, Start, Worker};

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Forms;
 use crate::device::DeviceError;
 use crate::measure::Settings;
 use crate::pattern::{DeviceKind, Facts};
@@ -35,6 +36,8 @@ pub struct Task {
     pub settings: Settings,
     /// What the rows' fractions refer to, as far as it is known.
     pub peaks: Peaks,
+    /// The best forms, as far as they are known.
+    pub forms: Forms,
     /// The ids, in order.
     pub ids: Vec<String>,
 }
@@ -106,6 +109,7 @@ mod tests {
                 facts,
                 settings: Settings { profile: Profile::Full, data: Data::Zero, cache: CacheState::Cold },
                 peaks: h200().peaks,
+                forms: Forms::default(),
                 ids,
             }));
         }

@@ -1,7 +1,9 @@
 //! The cases of a run, one after the other, whatever becomes of the children that measure them.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
+use super::Forms;
 use super::limit;
 use super::losses::Losses;
 use super::plans::{Planned, Plans};
@@ -58,6 +60,8 @@ pub struct Session<'a> {
     pub plans: &'a Plans,
     /// The user's own limit for a case, in place of the rule.
     pub case_limit: Option<Duration>,
+    /// The best forms that are known; those that are found are added.
+    pub forms: RefCell<Forms>,
     /// Starts a child.
     pub start: &'a Start<'a>,
     /// Whether the user has not asked for the end.
@@ -107,6 +111,7 @@ impl Session<'_> {
             facts: self.plans.facts().clone(),
             settings,
             peaks: run.peaks.clone(),
+            forms: self.forms.borrow().clone(),
             ids: cases.iter().map(|case| case.id.to_string()).collect(),
         });
         let mut child = match (self.start)(&request) {
@@ -175,6 +180,9 @@ impl Session<'_> {
     /// Puts a row into the document.
     fn enter(&self, run: &mut Run, row: Measurement) -> Result<(), SaveError> {
         (self.on)(Event::Finished(&row));
+        if let Some(case) = self.plans.case(&row.id) {
+            self.forms.borrow_mut().note(case, &row);
+        }
         run.enter(row);
         (self.save)(run)
     }
@@ -201,7 +209,7 @@ fn batch(due: &[Planned]) -> Vec<&Case> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::{Cell, RefCell};
+    use std::cell::Cell;
     use std::collections::VecDeque;
 
     use super::*;
@@ -243,7 +251,7 @@ mod tests {
 
     fn session<'a>(plans: &'a Plans, start: &'a Start<'a>, go_on: &'a dyn Fn() -> bool) -> Session<'a> {
         let case_limit = Some(Duration::from_secs(7));
-        Session { device: "GPU-1".into(), plans, case_limit, start, go_on, on: &|_| {}, save: &|_| Ok(()) }
+        Session { device: "GPU-1".into(), plans, case_limit, forms: RefCell::default(), start, go_on, on: &|_| {}, save: &|_| Ok(()) }
     }
 
     fn document(plans: &Plans) -> Run {

@@ -1,6 +1,7 @@
 //! The memory of this machine as a device: one worker thread a processor, vector
 //! kernels, and checks of their results.
 
+mod arithmetic;
 mod cache;
 mod compute;
 mod conv3d;
@@ -16,7 +17,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
 
 use super::{Device, DeviceError, Program, Sensors, Timing, Variant, Verification, machine};
-use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Plan, Work, data, eviction_bytes};
+use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Plan, Way, Work, data, eviction_bytes};
 use crate::record::{self, Ecc, Memory, Missing, Pcie, PowerLimits, RemappedRows, known, slug};
 use isa::{Isa, Kernel, Simd};
 use memory::{Arena, Region};
@@ -300,6 +301,10 @@ impl Program for HostProgram<'_> {
             self.launch(&self.timed.task);
         }
         Ok(Timing { ns: start.elapsed().as_nanos() as f64, sm_clock_mhz: None })
+    }
+
+    fn take(&mut self, way: &Way) -> Result<(), DeviceError> {
+        Err(DeviceError::Unsupported(format!("the host has no kernel '{}'", way.work.kernel)))
     }
 
     fn evict_caches(&mut self) -> Result<(), DeviceError> {
