@@ -14,7 +14,7 @@ mod verdict;
 mod verification;
 
 pub use case::{Interrupted, Measured, Settings, failed, measure};
-pub use fault::{Fault, Outcome, with_fault};
+pub use fault::{Fault, Outcome, with_fault, wrong_ways};
 pub use sampling::{Budget, Count, Noise, Samples, Stable, StopRule, TimeLimit, sample, stop_rules, warm_up};
 pub use tune::Found;
 pub use verdict::{Bounds, judge_again, verdict};

@@ -58,6 +58,11 @@ pub struct Rung {
 }
 
 impl Ways {
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Way> {
+        self.choice.iter().chain([&self.naive]).chain(self.ladder.iter().map(|rung| &rung.way))
+    }
+
     /// The way of this form, if there is one to choose.
     pub fn of(&self, form: &Form) -> Option<&Way> {
         self.choice.iter().find(|way| way.form == *form)

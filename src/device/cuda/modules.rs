@@ -254,8 +254,7 @@ mod tests {
 
     /// Every way of a case.
     fn ways(case: &Case) -> Vec<&Way> {
-        let ways = case.ways.iter();
-        ways.flat_map(|ways| ways.choice.iter().chain([&ways.naive]).chain(ways.ladder.iter().map(|rung| &rung.way))).collect()
+        case.ways.iter().flat_map(|ways| ways.all()).collect()
     }
 
     /// What is timed in a case, in each of its ways, where it is a kernel.

@@ -55,8 +55,7 @@ impl Layout<'_> {
             DeviceKind::Cuda => {
                 let ways = self.ways();
                 let start = ways.of(&ways.start).unwrap_or(&ways.naive).clone();
-                let rungs = ways.ladder.iter().map(|rung| &rung.way);
-                let grid = ways.choice.iter().chain(rungs).chain([&ways.naive]).map(|way| way.work.grid).max().unwrap_or(1);
+                let grid = ways.all().map(|way| way.work.grid).max().unwrap_or(1);
                 let plan = Plan {
                     compared: start.compared,
                     buffers: self.buffers(u64::from(grid)),
