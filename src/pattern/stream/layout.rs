@@ -21,7 +21,7 @@ pub(crate) const HOST_PIECE_ELEMENTS: usize = 16 << 10;
 const MOST_SUMS_PER_UNIT: u64 = 4096;
 
 /// Threads a multiprocessor and vectors of 16 bytes a thread that make the rungs of the ladder: 1 KiB to
-/// 128 KiB of loads in flight from one array.
+/// 128 KiB of loads in flight from one array. No card grants more than 1024 threads of 64 registers.
 const RUNGS: [(u32, u32); 14] = [
     (64, 1),
     (128, 1),
@@ -31,8 +31,8 @@ const RUNGS: [(u32, u32); 14] = [
     (512, 1),
     (768, 1),
     (1024, 1),
-    (1536, 1),
-    (2048, 1),
+    (768, 2),
+    (1024, 2),
     (768, 4),
     (1024, 4),
     (768, 8),
