@@ -167,6 +167,7 @@ impl Pattern for Conv3d {
             compute_pipe: Some(Pipe::FmaF32),
             notes: Vec::new(),
             plan,
+            ways: None,
         })
     }
 }

@@ -19,6 +19,7 @@ mod select;
 mod size;
 mod stream;
 pub(crate) mod stride;
+mod ways;
 
 pub use cache_state::{CacheState, eviction_bytes};
 pub use case::{Bytes, Case, Level, Parameters};
@@ -30,7 +31,9 @@ pub use pipe::Pipe;
 pub use plan::{Arg, Body, Buffer, Content, Launch, Plan, Work};
 pub use select::{SelectError, select};
 pub use size::{Sizing, default_size};
+pub(crate) use stream::HOST_PIECE_ELEMENTS;
 pub use stream::Operation as StreamOperation;
+pub use ways::{Form, Rung, Way, Ways};
 
 /// How much a run measures.
 #[derive(

@@ -1,6 +1,7 @@
 //! The memory of this machine as a device: one worker thread a processor, vector
 //! kernels, and checks of their results.
 
+mod arithmetic;
 mod cache;
 mod compute;
 mod conv3d;
@@ -16,7 +17,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
 
 use super::{Device, DeviceError, Program, Sensors, Timing, Variant, Verification, machine};
-use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Plan, Work, data, eviction_bytes};
+use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Plan, Way, Work, data, eviction_bytes};
 use crate::record::{self, Ecc, Memory, Missing, Pcie, PowerLimits, RemappedRows, known, slug};
 use isa::{Isa, Kernel, Simd};
 use memory::{Arena, Region};
@@ -302,6 +303,10 @@ impl Program for HostProgram<'_> {
         Ok(Timing { ns: start.elapsed().as_nanos() as f64, sm_clock_mhz: None })
     }
 
+    fn take(&mut self, way: &Way) -> Result<(), DeviceError> {
+        Err(DeviceError::Unsupported(format!("the host has no kernel '{}'", way.work.kernel)))
+    }
+
     fn evict_caches(&mut self) -> Result<(), DeviceError> {
         let bytes = eviction_bytes(&self.device.facts()?) as usize;
         if self.other_memory.is_empty() {
@@ -370,6 +375,11 @@ impl Kernel for Fill {
         match self.content {
             Content::Words { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.word(seed, i)),
             Content::Numbers { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.number(seed, i).to_bits()),
+            Content::Doubles { seed } => {
+                let half = |i: u64| (self.data.double(seed, i / 2).to_bits() >> (32 * (i % 2))) as u32;
+                words.iter_mut().zip(part).for_each(|(word, i)| *word = half(i));
+            }
+            Content::Halves { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.halves(seed, i)),
             Content::Poison => words.fill(data::POISON),
         }
     }
