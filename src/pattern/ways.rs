@@ -8,7 +8,7 @@ use super::plan::Launch;
 /// What a kernel is written with and launched with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Form {
-    /// Bytes of one access.
+    /// Size of one access, bytes.
     pub vector_bytes: u32,
     /// Accesses to each array that a thread has in flight.
     pub unroll: u32,
@@ -16,7 +16,8 @@ pub struct Form {
     pub once: bool,
     /// Threads in a block.
     pub block: u32,
-    /// Blocks launched for each multiprocessor, which take tiles in turn; none where each tile has a block of its own.
+    /// Blocks launched for each multiprocessor, which take tiles in turn; absent where each tile has a block of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_per_unit: Option<u32>,
 }
 

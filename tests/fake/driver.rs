@@ -157,13 +157,13 @@ driver! {
     cuStreamSynchronize(_stream: usize) on current() => 0;
     cuStreamDestroy_v2(_stream: usize) on current() => 0;
 
-    cuEventCreate(event: &mut &AtomicU64, AtomicUsize, _flags: u32) on current() => give(event, Box::leak(Box::default()));
-    cuEventRecord(event: &AtomicU64, AtomicUsize, _stream: usize) on current() => {
+    cuEventCreate(event: &mut &AtomicU64, _flags: u32) on current() => give(event, Box::leak(Box::default()));
+    cuEventRecord(event: &AtomicU64, _stream: usize) on current() => {
         event.store(CLOCK.load(SeqCst), SeqCst);
         0
     };
     cuEventSynchronize(_event: &AtomicU64) on current() => 0;
-    cuEventElapsedTime(milliseconds: &mut f32, start: &AtomicU64, AtomicUsize, end: &AtomicU64) on current() => {
+    cuEventElapsedTime(milliseconds: &mut f32, start: &AtomicU64, end: &AtomicU64) on current() => {
         give(milliseconds, (end.load(SeqCst) - start.load(SeqCst)) as f32)
     };
     cuEventDestroy_v2(_event: &AtomicU64) on current() => 0;
