@@ -4,6 +4,7 @@
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
+typedef unsigned short u16;
 typedef int s32;
 typedef long long s64;
 
@@ -56,6 +57,23 @@ __device__ __forceinline__ float data_f32(u32 data, u32 seed, u64 index) {
     default:
         return (float)(random_word(seed, index) % 9u) - 4.0f;
     }
+}
+
+// A half-precision number is kept as its bits: NVRTC brings no type for it.
+__device__ __forceinline__ u16 f16_of(float x) {
+    u16 bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+}
+
+__device__ __forceinline__ float f32_of(u16 bits) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return x;
+}
+
+__device__ __forceinline__ u16 data_f16(u32 data, u32 seed, u64 index) {
+    return f16_of(data_f32(data, seed, index));
 }
 
 __device__ __forceinline__ u32 ramp_word(u32 seed, u64 index) {

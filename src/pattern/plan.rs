@@ -14,6 +14,11 @@ pub enum Content {
         /// Chooses the sequence.
         seed: u32,
     },
+    /// Element `i`, an f16, is [`super::Data::half`]`(seed, i)` of the data that the case runs on.
+    Halves {
+        /// Chooses the sequence.
+        seed: u32,
+    },
     /// [`super::data::POISON`] in every word: an output that stays so was not written.
     Poison,
 }
@@ -36,6 +41,11 @@ impl Buffer {
     /// An input of single-precision numbers.
     pub const fn numbers(bytes: u64, seed: u32) -> Self {
         Self { bytes, content: Content::Numbers { seed } }
+    }
+
+    /// An input of half-precision numbers.
+    pub const fn halves(bytes: u64, seed: u32) -> Self {
+        Self { bytes, content: Content::Halves { seed } }
     }
 
     /// An output.

@@ -171,6 +171,7 @@ impl<'a> CudaProgram<'a> {
             Content::Poison => return self.poison(self.memory[index].address(), bytes),
             Content::Words { seed } => ("fill_words", seed),
             Content::Numbers { seed } => ("fill_f32", seed),
+            Content::Halves { seed } => ("fill_f16", seed),
         };
         let launch = Launch {
             module: "content",

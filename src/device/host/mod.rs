@@ -370,6 +370,7 @@ impl Kernel for Fill {
         match self.content {
             Content::Words { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.word(seed, i)),
             Content::Numbers { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.number(seed, i).to_bits()),
+            Content::Halves { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.halves(seed, i)),
             Content::Poison => words.fill(data::POISON),
         }
     }
