@@ -128,7 +128,7 @@ const u32 MMA_ROWS = 16;
 const u32 MMA_LANES = 4;
 const u32 MMA_STEPS = 2;
 const u32 MMA_VECTORS = MMA_LANES * MMA_STEPS;
-// Chunks that are on their way. A fourth would take more registers than there are with 64 inputs.
+// Chunks that are on their way: those of 64 inputs fill the 48 KiB that a block has without asking.
 const u32 MMA_CHUNKS = 4;
 // Vectors of one input in shared memory. Four more than a chunk has: the eight inputs that one
 // access reads then lie in different banks.
@@ -157,8 +157,8 @@ template <u32 BATCH> __device__ __forceinline__ void fetch(Inputs<BATCH> &inputs
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Waits for what every thread began to copy but the last, and for every thread to be done with
-// the chunk before.
+// Waits for the oldest of the chunks that every thread began to copy, and for every thread to be
+// done with the chunk before it.
 __device__ __forceinline__ void arrive() {
     asm volatile("cp.async.wait_group %0;" ::"n"(MMA_CHUNKS - 2) : "memory");
     __syncthreads();
@@ -193,7 +193,6 @@ __device__ __forceinline__ void mma(float (&sums)[4], u32 a0, u32 a1, u32 a2, u3
                  : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-// Adds one step: MMA_LANES vectors of each row, which in `inputs` begin at `at`.
 // Adds the products of a chunk.
 template <u32 BATCH, u32 TILES, u32 EIGHTS>
 __device__ __forceinline__ void multiply(float (&sums)[TILES][EIGHTS][4], const Weights<TILES> &weights, const Inputs<BATCH> &inputs) {
@@ -214,9 +213,9 @@ __device__ __forceinline__ void multiply(float (&sums)[TILES][EIGHTS][4], const 
     }
 }
 
-// A warp computes TILES x MMA_ROWS rows. As soon as a chunk of weights is multiplied, the one MMA_CHUNKS
-// further on is loaded in its place. The inputs come through shared memory, where all warps of
-// the block find them.
+// A warp computes TILES x MMA_ROWS rows. As soon as a chunk of weights is multiplied, the one
+// MMA_CHUNKS further on is loaded in its place. The inputs come through shared memory, where all
+// warps of the block find them.
 template <u32 BATCH, u32 TILES> __device__ __forceinline__ void with_mma(float *y, const uint4 *w, const uint4 *x, u64 rows, u64 columns) {
     const u32 EIGHTS = (BATCH + 7) / 8;
     __shared__ Inputs<BATCH> inputs[MMA_CHUNKS];
