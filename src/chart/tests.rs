@@ -3,6 +3,7 @@ use std::fs;
 use super::bandwidth::Bandwidth;
 use super::cards::Cards;
 use super::conv3d::Conv3d;
+use super::matvec::Matvec;
 use super::stride::Stride;
 use super::testing::{h200, h200_with_every_pattern, host, many, spoil};
 use super::*;
@@ -87,6 +88,9 @@ fn assert_all_well_placed(runs: &[Run]) {
     assert_well_placed(&draw_first::<Bandwidth>(runs).unwrap());
     assert_well_placed(&draw_first::<Stride>(runs).unwrap());
     assert_well_placed(&draw_first::<Conv3d>(runs).unwrap());
+    if let Ok(svg) = draw_first::<Matvec>(runs) {
+        assert_well_placed(&svg);
+    }
     for (_, group) in groups_of_cards(runs) {
         assert_well_placed(&svg(&Cards::new(&group).unwrap()).unwrap());
     }
@@ -198,6 +202,34 @@ fn the_conv3d_chart_shows_bandwidth_and_utilization() {
         assert!(text.contains(part), "{part:?} in {text}");
     }
     assert!(!text.contains("cache"));
+}
+
+#[test]
+fn the_matvec_chart_shows_bandwidth_by_batch_and_utilization_where_its_peak_was_measured() {
+    let svg = draw_first::<Matvec>(&[h200_with_every_pattern()]).unwrap();
+    let text = text_of(&svg);
+    for part in [
+        "Achieved GB/s",
+        "Compute utilization, %",
+        "inputs that share a pass (batch), log scale",
+        "8 matrices of 16384 x 16384",
+        "theoretical memory peak 4814 GB/s",
+        "fma/f32 peak 59836 GFLOP/s",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert!(!text.contains("Not drawn"), "{text}");
+    // Five bandwidths and two utilizations, and the symbol in the legend.
+    assert_eq!(svg.lines().filter(|line| line.starts_with("<circle") && line.contains("fill=\"#0072B2\"")).count(), 5 + 2 + 1);
+}
+
+#[test]
+fn without_any_utilization_the_matvec_chart_shows_the_bandwidth_alone() {
+    let mut run = h200_with_every_pattern();
+    run.measurements.iter_mut().filter(|row| row.pattern == "matvec").for_each(|row| row.compute_utilization = None);
+    let svg = draw_first::<Matvec>(&[run]).unwrap();
+    assert!(!text_of(&svg).contains("Compute utilization, %"));
+    assert_well_placed(&svg);
 }
 
 #[test]
@@ -324,9 +356,11 @@ fn gpus_and_hosts_have_charts_of_their_own() {
         ]
     );
     assert!(drawn.files.iter().all(|file| file.is_file()));
-    let reasons =
-        [("stride", "no run has a row of stride at its default size"), ("conv3d", "no run has a row of conv3d at its default size")];
-    assert_eq!(drawn.left_out, reasons.map(|(name, why)| (name.to_owned(), why.to_owned())));
+    let reasons = [("stride", "stride"), ("conv3d", "conv3d"), ("matvec", "matvec"), ("matvec-host", "matvec")];
+    assert_eq!(
+        drawn.left_out,
+        reasons.map(|(name, pattern)| (name.to_owned(), format!("no run has a row of {pattern} at its default size")))
+    );
     let bandwidth = fs::read_to_string(dir.path().join("bandwidth.svg")).unwrap();
     assert!(bandwidth.contains("NVIDIA H200") && !bandwidth.contains("Xeon"));
 }
@@ -343,7 +377,7 @@ fn without_runs_every_chart_is_left_out_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let drawn = draw_all(&[], dir.path()).unwrap();
     assert!(drawn.files.is_empty());
-    assert_eq!(drawn.left_out.len(), 4);
+    assert_eq!(drawn.left_out.len(), 5);
     assert!(drawn.left_out.iter().all(|(_, why)| why.starts_with("no run ")), "{:?}", drawn.left_out);
 }
 
@@ -436,7 +470,7 @@ fn the_same_runs_give_the_same_bytes() {
     let runs = many(2);
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [a, b] = dirs.each_ref().map(|dir| draw_all(&runs, dir.path()).unwrap().files);
-    assert_eq!(a.len(), 8);
+    assert_eq!(a.len(), 10);
     for (a, b) in a.iter().zip(&b) {
         assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap(), "{}", a.display());
     }

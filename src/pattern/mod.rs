@@ -13,6 +13,7 @@ pub mod data;
 mod facts;
 mod id;
 mod launch_limit;
+pub(crate) mod matvec;
 mod pipe;
 mod plan;
 mod select;
@@ -27,6 +28,7 @@ pub use conv3d::{Convolution, Shape as ConvolutionShape};
 pub use data::Data;
 pub use facts::{DeviceKind, Facts};
 pub use id::CaseId;
+pub use matvec::Shape as MatvecShape;
 pub use pipe::Pipe;
 pub use plan::{Arg, Body, Buffer, Content, Launch, Plan, Work};
 pub use select::{SelectError, select};
@@ -100,7 +102,8 @@ pub trait Pattern: Sync {
 
 /// All patterns, in the order in which they are measured: compute peaks come
 /// first because every later row's compute utilization refers to them.
-pub const PATTERNS: &[&dyn Pattern] = &[&compute::Compute, &stream::Stream, &stride::Stride, &conv3d::Conv3d, &copy_engine::CopyEngine];
+pub const PATTERNS: &[&dyn Pattern] =
+    &[&compute::Compute, &stream::Stream, &stride::Stride, &conv3d::Conv3d, &matvec::Matvec, &copy_engine::CopyEngine];
 
 /// The pattern that an id belongs to.
 pub fn pattern_of(id: &CaseId) -> Option<&'static dyn Pattern> {

@@ -160,3 +160,14 @@ impl Plan {
         self.check.args.iter().any(|arg| matches!(arg, Arg::Tolerance(_)))
     }
 }
+
+/// How far an f32 sum of `products` products may lie from its f64 reference, over the sum of
+/// the magnitudes of the products.
+///
+/// Each of the n products and additions rounds once, by 2^-24 at most; n roundings that
+/// lean to neither side add up to a few sqrt(n) (Higham and Mary, "A New Approach to
+/// Probabilistic Rounding Error Analysis", 2019, with a factor of 4). The certain bound
+/// of n would hide a lost product where there are many.
+pub(super) fn sum_tolerance(products: u64) -> f32 {
+    (4.0 * (products as f64).sqrt() / 16_777_216.0) as f32
+}

@@ -111,7 +111,7 @@ impl<'a> CudaProgram<'a> {
             Work::Copy { .. } => None,
         };
         for module in ["content", clock::MODULE, plan.check.module].into_iter().chain(work_module) {
-            device.modules.ensure(module)?;
+            device.modules.ensure(module, device.capability)?;
         }
         let device: &'a CudaDevice = device;
         let units = device.units()?;

@@ -6,6 +6,7 @@ mod cache;
 mod compute;
 mod conv3d;
 mod isa;
+mod matvec;
 mod memory;
 mod share;
 mod stream;
@@ -202,6 +203,7 @@ impl Loaded<'_> {
             "stream" => stream::kernel(launch, self),
             "stride" => stride::kernel(launch, self),
             "conv3d" => conv3d::kernel(launch, self),
+            "matvec" => matvec::kernel(launch, self),
             "compute" => compute::kernel(launch, self),
             _ => Err(self.unknown(launch)),
         }
@@ -213,6 +215,7 @@ impl Loaded<'_> {
             "stream" => stream::check(launch, data, self),
             "stride" => stride::check(launch, data, self),
             "conv3d" => conv3d::check(launch, data, self),
+            "matvec" => matvec::check(launch, data, self),
             "compute" => compute::check(launch, self),
             _ => Err(self.unknown(launch)),
         }
@@ -458,6 +461,7 @@ mod tests {
             "stride/copy/8@6400",
             "conv3d/direct/f32/3x9@4x3x17",
             "conv3d/depthwise/f32/3x3@4x3x17",
+            "matvec/f16/2@5x24",
         ] {
             let plan = plan(id, 2);
             for data in [Data::Zero, Data::Constant, Data::Random, Data::SmallIntegers] {
