@@ -58,12 +58,13 @@ impl Fault {
     fn alteration(self, case: &Case) -> Option<Alteration> {
         let plan = &case.plan;
         let output = plan.buffers.iter().position(|buffer| buffer.content == Content::Poison)?;
-        let input = plan.buffers.iter().position(|buffer| buffer.content != Content::Poison);
+        // Links are left alone: a kernel that follows a wrong one leaves the memory of its plan.
+        let input = plan.buffers.iter().position(|buffer| matches!(buffer.content, Content::Words { .. } | Content::Numbers { .. }));
         let words = |buffer: usize| (plan.buffers[buffer].bytes / 4) as usize;
         let n = words(output);
         let after = |change: Change| Some(Alteration { buffer: output, before: false, change });
         // A case that only reads leaves checksums: what it reads is altered instead.
-        let reads = if case.bytes.requested_write == 0 { Some(input?) } else { None };
+        let reads = input.filter(|_| case.bytes.requested_write == 0);
         let before = |buffer, change: Change| Some(Alteration { buffer, before: true, change });
         match (self, reads) {
             (Self::DroppedTail, Some(input)) => {

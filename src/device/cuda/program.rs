@@ -171,6 +171,7 @@ impl<'a> CudaProgram<'a> {
             Content::Poison => return self.poison(self.memory[index].address(), bytes),
             Content::Words { seed } => ("fill_words", seed),
             Content::Numbers { seed } => ("fill_f32", seed),
+            Content::Cycle { seed } => ("fill_cycle", seed),
         };
         let launch = Launch {
             module: "content",

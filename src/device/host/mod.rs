@@ -5,7 +5,9 @@ mod cache;
 mod compute;
 mod conv3d;
 mod isa;
+mod latency;
 mod memory;
+mod saturation;
 mod share;
 mod stream;
 mod stride;
@@ -16,7 +18,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
 
 use super::{Device, DeviceError, Program, Sensors, Timing, Variant, Verification, machine};
-use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Plan, Work, data, eviction_bytes};
+use crate::pattern::permutation::Permutation;
+use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, LINE_BYTES, Launch, Plan, Work, data, eviction_bytes};
 use crate::record::{self, Ecc, Memory, Missing, Pcie, PowerLimits, RemappedRows, known, slug};
 use isa::{Isa, Kernel, Simd};
 use memory::{Arena, Region};
@@ -80,6 +83,7 @@ impl Device for HostDevice {
             threads_per_unit: 1,
             capability: None,
             launch_limited: false,
+            peak_bytes_per_clock: None,
         })
     }
 
@@ -201,6 +205,8 @@ impl Loaded<'_> {
             "stream" => stream::kernel(launch, self),
             "stride" => stride::kernel(launch, self),
             "conv3d" => conv3d::kernel(launch, self),
+            "saturation" => saturation::kernel(launch, self),
+            "latency" => latency::kernel(launch, self),
             "compute" => compute::kernel(launch, self),
             _ => Err(self.unknown(launch)),
         }
@@ -212,6 +218,8 @@ impl Loaded<'_> {
             "stream" => stream::check(launch, data, self),
             "stride" => stride::check(launch, data, self),
             "conv3d" => conv3d::check(launch, data, self),
+            "saturation" => saturation::check(launch, data, self),
+            "latency" => latency::check(launch, data, self),
             "compute" => compute::check(launch, self),
             _ => Err(self.unknown(launch)),
         }
@@ -370,6 +378,20 @@ impl Kernel for Fill {
         match self.content {
             Content::Words { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.word(seed, i)),
             Content::Numbers { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.number(seed, i).to_bits()),
+            Content::Cycle { seed } => {
+                let line_words = LINE_BYTES / 4;
+                let order = Permutation::new(self.region.words() / line_words, seed);
+                for (word, i) in words.iter_mut().zip(part) {
+                    *word = match (i % line_words) as usize {
+                        half @ 0..2 => {
+                            let next = self.region.address::<u32>(order.after(i / line_words) * line_words).expose_provenance() as u64;
+                            // As the machine stores a number of 64 bits.
+                            if (half == 0) == cfg!(target_endian = "little") { next as u32 } else { (next >> 32) as u32 }
+                        }
+                        _ => self.data.word(seed, i),
+                    };
+                }
+            }
             Content::Poison => words.fill(data::POISON),
         }
     }
