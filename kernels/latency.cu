@@ -67,8 +67,8 @@ __device__ __forceinline__ void watch(Control *control, volatile u32 *stop, vola
 
 // Block 0 chases with one thread. In every other block one warp watches it, and 31 read tile after tile,
 // round and round, each beginning one every `pause` clocks (0: without a pause) until the chase has
-// ended. None reads more tiles than the chase makes steps: one takes at least as long as one access. The
-// second figure of each record is how many tiles the warp read.
+// ended. Each reads at least one, and none more tiles than the chase makes steps: one takes at least as
+// long as one access. The second figure of each record is how many tiles the warp read.
 extern "C" __global__ void __launch_bounds__(1024, 1)
     latency_loaded(Record *records, const u32 *__restrict__ src, u64 words, Reached *reached, const u32 *links, u64 lines, u64 first, u32 steps, u64 pause, Control *control) {
     const u32 READERS = READING_BLOCK / 32 - 1;
@@ -102,17 +102,16 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     u32 count = 0;
     // Readers begin one after another, so that their pauses do not coincide.
     s64 next = clock64() + (s64)(pause * reader / readers);
-    // All lanes of a warp go on together.
-    while (__all_sync(0xFFFFFFFFu, !stop) && count < steps) {
-        if (__any_sync(0xFFFFFFFFu, clock64() < next)) {
-            continue;
+    do {
+        // All lanes of a warp go on together.
+        while (__any_sync(0xFFFFFFFFu, clock64() < next) && __all_sync(0xFFFFFFFFu, !stop)) {
         }
         sum += read_tile((const uint4 *)src, tile);
         tile += step;
         tile -= tile < tiles ? 0 : tiles;
         count++;
         next += pause;
-    }
+    } while (__all_sync(0xFFFFFFFFu, !stop) && count < steps);
     sum = warp_sum(sum);
     if (threadIdx.x % 32 == 0) {
         records[reader] = Record{sum, count};

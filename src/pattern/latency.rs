@@ -43,7 +43,6 @@ const PERCENTS: [u32; 7] = [0, 10, 25, 50, 75, 90, 100];
 const LOADED_CHASED: u64 = GIB;
 /// Never less than this many times the last cache.
 const LOADED_CACHE_MULTIPLE: u64 = 8;
-const LOADED_STEPS: u32 = 16_384;
 
 /// Some milliseconds: the launch of a kernel is then under 0.2 % of it, also in L1.
 const fn chase_steps(kind: DeviceKind, level: Level) -> u32 {
@@ -55,20 +54,26 @@ const fn chase_steps(kind: DeviceKind, level: Level) -> u32 {
     }
 }
 
+const fn loaded_steps(kind: DeviceKind) -> u32 {
+    match kind {
+        DeviceKind::Cuda => 1 << 14,
+        DeviceKind::Host => 1 << 17,
+    }
+}
+
 /// One load.
 const CHASE: Body = Body { load_bytes: LINK_BYTES as u32, store_bytes: 0 };
 /// Of every block that reads, one warp watches the chase.
 const READERS_PER_BLOCK: u32 = BLOCK / WARP - 1;
 
-/// The plan's buffers.
-const REACHED: usize = 0;
-const LINKS: usize = 1;
-const RECORDS: usize = 2;
-const ARRAY: usize = 3;
+/// The buffers of a plan with a load: the records of its readers, what they read, those of the chase, and
+/// two words by which the chase ends the load.
+const RECORDS: usize = 0;
+const ARRAY: usize = 1;
+const CHASE_BESIDE: usize = 2;
 const CONTROL: usize = 4;
 /// Where the chase ended, and a sum of all places before: 64 bits each.
 const REACHED_BYTES: u64 = 16;
-/// Two words by which the chase ends the load.
 const CONTROL_BYTES: u64 = 8;
 
 /// The latency pattern.
@@ -129,6 +134,8 @@ impl Pattern for Latency {
 struct Chase {
     lines: u64,
     steps: u32,
+    /// The first of its two buffers in the plan: where it got to, and the links.
+    buffer: usize,
 }
 
 impl Chase {
@@ -153,12 +160,12 @@ impl Chase {
     /// The arguments of the timed kernel.
     fn args(&self) -> Vec<Arg> {
         let first = Permutation::new(self.lines, SEED_LINKS).place(0);
-        vec![Arg::Buffer(REACHED), Arg::Buffer(LINKS), Arg::U64(self.lines), Arg::U64(first), Arg::U32(self.steps)]
+        vec![Arg::Buffer(self.buffer), Arg::Buffer(self.buffer + 1), Arg::U64(self.lines), Arg::U64(first), Arg::U32(self.steps)]
     }
 
     /// The arguments of the check.
     fn check_args(&self) -> Vec<Arg> {
-        vec![Arg::Buffer(REACHED), Arg::Buffer(LINKS), Arg::U64(self.lines), Arg::U32(self.steps), Arg::U32(SEED_LINKS)]
+        vec![Arg::Buffer(self.buffer), Arg::Buffer(self.buffer + 1), Arg::U64(self.lines), Arg::U32(self.steps), Arg::U32(SEED_LINKS)]
     }
 }
 
@@ -184,7 +191,7 @@ fn chase(id: &CaseId, bytes: u64, facts: &Facts) -> Result<Case, PlanError> {
         )));
     }
     let level = Level::of(bytes, facts.cache_bytes);
-    let chase = Chase { lines: bytes / LINE_BYTES, steps: chase_steps(facts.kind, level) };
+    let chase = Chase { lines: bytes / LINE_BYTES, steps: chase_steps(facts.kind, level), buffer: 0 };
     let check_args = [chase.check_args(), vec![Arg::Status]].concat();
     Ok(Case {
         id: id.clone(),
@@ -245,7 +252,7 @@ fn loaded(id: &CaseId, percent: u64, facts: &Facts) -> Result<Case, PlanError> {
     let array = sizing.bytes_each;
     let wanted = LOADED_CHASED.max(facts.cache_bytes.unwrap_or_default().saturating_mul(LOADED_CACHE_MULTIPLE));
     let chased = array.min(wanted) / LINE_BYTES * LINE_BYTES;
-    let chase = Chase { lines: chased / LINE_BYTES, steps: LOADED_STEPS };
+    let chase = Chase { lines: chased / LINE_BYTES, steps: loaded_steps(facts.kind), buffer: CHASE_BESIDE };
 
     let mut parameters = chase.parameters();
     parameters.insert("percent".into(), json!(percent));
@@ -254,19 +261,16 @@ fn loaded(id: &CaseId, percent: u64, facts: &Facts) -> Result<Case, PlanError> {
     parameters.insert("pause_clocks".into(), json!(load.pause_clocks));
 
     let words = Arg::U64(array / 4);
-    let reading = [Arg::Buffer(RECORDS), Arg::Buffer(ARRAY), words];
-    let args = [reading.to_vec(), chase.args(), vec![Arg::U64(load.pause_clocks), Arg::Buffer(CONTROL)]].concat();
+    let read = vec![Arg::Buffer(RECORDS), Arg::Buffer(ARRAY), words];
+    let args = [read, chase.args(), vec![Arg::U64(load.pause_clocks), Arg::Buffer(CONTROL)]].concat();
     let checked = [Arg::Buffer(RECORDS), Arg::U64(load.readers.into()), words, Arg::U32(SEED_WORDS), Arg::Data];
     let check_args = [checked.to_vec(), chase.check_args(), vec![Arg::Status]].concat();
     // Beside the one that chases, each multiprocessor has one block; without a load there is no other.
     let grid = if load.readers == 0 { 1 } else { facts.units };
     // Room for one record where there is none, as no buffer is empty.
     let records = u64::from(load.readers.max(1)) * RECORD_WORDS * 4;
-    let buffers = [
-        chase.buffers(),
-        vec![Buffer::output(records), Buffer::words(array, SEED_WORDS), Buffer::output(CONTROL_BYTES)],
-    ]
-    .concat();
+    let reading = vec![Buffer::output(records), Buffer::words(array, SEED_WORDS)];
+    let buffers = [reading, chase.buffers(), vec![Buffer::output(CONTROL_BYTES)]].concat();
     Ok(Case {
         id: id.clone(),
         level: Level::of(chased, facts.cache_bytes),
@@ -348,7 +352,7 @@ mod tests {
         for bytes in [(1u64 << 38) + 128, (1 << 39) + 128, 1 << 42] {
             let case = case(&format!("latency/chase/{bytes}"), &facts).unwrap();
             assert!(case.plan.check.args.contains(&Arg::U64(bytes / 128)));
-            assert_eq!(case.plan.buffers[LINKS].bytes, bytes);
+            assert_eq!(case.plan.buffers[1].bytes, bytes);
         }
     }
 
