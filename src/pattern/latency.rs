@@ -251,7 +251,9 @@ fn loaded(id: &CaseId, percent: u64, facts: &Facts) -> Result<Case, PlanError> {
     let sizing = size_of(id, facts, 2, TILE_BYTES)?;
     let array = sizing.bytes_each;
     let wanted = LOADED_CHASED.max(facts.cache_bytes.unwrap_or_default().saturating_mul(LOADED_CACHE_MULTIPLE));
-    let chased = array.min(wanted) / LINE_BYTES * LINE_BYTES;
+    // Both together stay within the share of the memory that default sizes may take.
+    let most = if id.size().is_some() { array } else { facts.free_bytes / 10 * 3 };
+    let chased = wanted.min(most) / LINE_BYTES * LINE_BYTES;
     let chase = Chase { lines: chased / LINE_BYTES, steps: loaded_steps(facts.kind), buffer: CHASE_BESIDE };
 
     let mut parameters = chase.parameters();
