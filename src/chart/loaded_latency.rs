@@ -37,7 +37,9 @@ impl Chart for LoadedLatency {
             return Err(rows.nothing("latency/loaded"));
         }
         let others = match group.kind() {
-            DeviceKind::Cuda => "multiprocessors read an array, at 0 to 100 % of the theoretical peak as far as it goes (100: without a pause)",
+            DeviceKind::Cuda => {
+                "multiprocessors read an array, at 0 to 100 % of the theoretical peak as far as it goes (100: without a pause)"
+            }
             DeviceKind::Host => "workers read an array without a pause, or not at all",
         };
         let reading = format!(

@@ -356,6 +356,42 @@ mod tests {
     }
 
     #[test]
+    fn a_latency_is_the_time_of_one_access_and_no_share_of_the_peak() {
+        let mut device = Steady { ns: 20e6, taken_bytes: Some(1 << 30), ..Steady::default() };
+        let chase = row("latency/chase/1073741824", &mut device, &peaks(4814.3, 65_000.0));
+        let ns = 20e6 / 32_768.0;
+        assert_eq!((chase.latency_ns, chase.latency_cycles), (Some(ns), Some(ns * 1980.0 / 1e3)));
+        assert_eq!((chase.level, chase.fraction_of_peak), (Some(Level::Dram), None));
+        assert!(chase.missing["fraction_of_peak"].contains("latency") && chase.is_sound());
+        let copy = row("stream/copy/f32", &mut Steady { ns: 3e6, ..Steady::default() }, &Peaks::default());
+        assert_eq!((copy.latency_ns, copy.latency_cycles), (None, None));
+        assert!(copy.missing.contains_key("latency_ns") && copy.missing.contains_key("latency_cycles"));
+    }
+
+    #[test]
+    fn what_a_kernel_tells_that_it_read_counts_as_requested() {
+        // Each of the 131 x 31 warps read seven tiles of 4 KiB; guards stand behind the records.
+        let records = [9u32, 9, 7, 0].repeat(131 * 31);
+        let held = [records, vec![5; 1000]].concat();
+        let mut device = Steady { ns: 20e6, held, taken_bytes: Some(1 << 40), ..Steady::default() };
+        let loaded = row("latency/loaded/50", &mut device, &peaks(4814.3, 65_000.0));
+        let (links, read) = (16_384 * 8, 131 * 31 * 7 * 4096);
+        let bytes = loaded.bytes.unwrap();
+        assert_eq!((bytes.requested_read, bytes.compulsory, bytes.issued), (links + read, 4 * links + read, Some(links + read)));
+        assert_eq!(loaded.achieved_gbps, Some((links + read) as f64 / 20e6));
+        assert_eq!(loaded.latency_ns, Some(20e6 / 16_384.0));
+        assert!(loaded.is_sound());
+    }
+
+    #[test]
+    fn what_a_kernel_tells_its_reader_becomes_a_note() {
+        let held = [[1u32, 0, 0, 0].repeat(32), [1, 0, 0, 0].repeat(32)].concat();
+        let mut device = Steady { ns: 20e6, held, taken_bytes: Some(1 << 40), ..Steady::default() };
+        let read = row("saturation/read/2", &mut device, &peaks(4814.3, 65_000.0));
+        assert!(read.notes.iter().any(|note| note.contains("2 blocks ran on 1 multiprocessors")), "{:?}", read.notes);
+    }
+
+    #[test]
     fn more_than_the_peak_is_no_result() {
         let mut device = Steady { ns: 1e6, mismatches: 0, failing: false, ..Steady::default() };
         assert_eq!(row("stream/copy/f32", &mut device, &peaks(4814.3, 65_000.0)).verdict, Some(Verdict::AbovePeak));

@@ -115,6 +115,9 @@ mod tests {
         // A third of the places, as of two random ones.
         assert!((mean as f64 / (places as f64 / 3.0) - 1.0).abs() < 0.05, "{mean}");
         assert!(distances.iter().filter(|&&d| d < 64).count() < 20);
-        assert_ne!((0..64).map(|i| order.place(i)).collect::<Vec<_>>(), (0..64).map(|i| Permutation::new(places, 2).place(i)).collect::<Vec<_>>());
+        assert_ne!(
+            (0..64).map(|i| order.place(i)).collect::<Vec<_>>(),
+            (0..64).map(|i| Permutation::new(places, 2).place(i)).collect::<Vec<_>>()
+        );
     }
 }

@@ -141,7 +141,7 @@ pub struct Measurement {
     /// what such accesses, or those beside them, happen to move, and no measure of the memory's.
     #[serde(default)]
     pub latency_ns: Option<f64>,
-    /// The same in clocks of the multiprocessors, at `sm_clock_mhz`.
+    /// The same in cycles of the multiprocessors, at `sm_clock_mhz`.
     #[serde(default)]
     pub latency_cycles: Option<f64>,
     /// Flops over the median, 10^9 flops/s.

@@ -219,7 +219,9 @@ pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
         format!("compute utilization: of the peak measured in the same run, {}", peaks.join(", "))
     });
     if Column::Latency.is_of(run) {
-        lines.push("latency: the time of one access that waits for the one before it; GB/s of these rows is no measure of the memory".to_owned());
+        lines.push(
+            "latency: the time of one access that waits for the one before it; GB/s of these rows is no measure of the memory".to_owned(),
+        );
     }
     let has = |level| run.measurements.iter().any(|row| row.status == Status::Ok && row.level == Some(level));
     if has(Level::Cache) {

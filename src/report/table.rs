@@ -11,16 +11,7 @@ use crate::record::Run;
 /// set is used however narrow the terminal is.
 const SETS: [&[Column]; 5] = [
     &Column::ALL,
-    &[
-        Column::Case,
-        Column::Bandwidth,
-        Column::OfPeak,
-        Column::Utilization,
-        Column::Latency,
-        Column::Time,
-        Column::Noise,
-        Column::Verdict,
-    ],
+    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Utilization, Column::Latency, Column::Time, Column::Noise, Column::Verdict],
     &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Utilization, Column::Latency, Column::Time, Column::Verdict],
     &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Latency, Column::Verdict],
     &[Column::Case, Column::Bandwidth, Column::Latency, Column::Verdict],
@@ -46,8 +37,7 @@ impl Table {
         let mut text = format!("{name}: {}\n{grid}\n", columns::conditions(run).join("; "));
         let mut line = |line: &str| text.extend([line, "\n"]);
         columns::remarks(run, &footnotes).iter().for_each(|remark| line(remark));
-        let left_out: Vec<&str> =
-            of_run(&Column::ALL).into_iter().filter(|column| !columns.contains(column)).map(Column::head).collect();
+        let left_out: Vec<&str> = of_run(&Column::ALL).into_iter().filter(|column| !columns.contains(column)).map(Column::head).collect();
         if !left_out.is_empty() {
             line(&format!("left out for want of room: {}; --format markdown shows them", left_out.join(", ")));
         }

@@ -205,7 +205,8 @@ impl CudaDevice {
     /// 2 x memory clock x bus width / 8, over the clock of the multiprocessors.
     fn peak_bytes_per_clock(&self) -> Option<u32> {
         let [memory_khz, bus_bits, units_khz] =
-            [DeviceAttribute::MemoryClockRate, DeviceAttribute::GlobalMemoryBusWidth, DeviceAttribute::ClockRate].map(|a| self.positive(a).ok());
+            [DeviceAttribute::MemoryClockRate, DeviceAttribute::GlobalMemoryBusWidth, DeviceAttribute::ClockRate]
+                .map(|a| self.positive(a).ok());
         u32::try_from(memory_khz? * 2 * (bus_bits? / 8) / units_khz?).ok().filter(|&bytes| bytes > 0)
     }
 
