@@ -1,6 +1,5 @@
 //! One case on one device: what the device gave, and the row that it makes.
 
-use std::cell::Cell;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -9,8 +8,8 @@ use super::marks::marks;
 use super::poll::{Poller, Stamped};
 use super::telemetry::{Sampled, summarise};
 use super::{Bounds, Budget, Samples, sample, statistics, stop_rules, verdict, verify, warm_up};
-use crate::device::{Device, DeviceError, Program, Variant, Verification};
-use crate::pattern::{CacheState, Case, Data, DeviceKind, Facts, Level, Parameters, Plan, Profile, Report, Told};
+use crate::device::{Device, DeviceError, Variant, Verification};
+use crate::pattern::{CacheState, Case, Data, DeviceKind, Facts, Level, Parameters, Profile, Told};
 use crate::record::{Claim, Measurement, Missing, Peaks, Status, Time, known};
 
 /// The run was ended by the user; the document holds the finished cases.
@@ -105,18 +104,13 @@ fn observe(
     let samples = sample(program.as_mut(), execution_ns, settings.cache, budget, &stop_rules(budget), go_on);
     let readings = poller.and_then(Poller::end);
     let Some(samples) = samples? else { return Ok(None) };
-    let told = case.report.map_or(Ok(Told::default()), |report| told(program.as_mut(), &case.plan, report))?;
+    let told = match case.report {
+        Some(report) => (report.read)(&program.read(report.buffer)?),
+        None => Told::default(),
+    };
     let verification = verify(program.as_mut(), &case.plan, settings.data)?;
     let (variant, memory_taken_bytes) = (program.variant(), program.memory_taken_bytes());
     Ok(Some(Observed { variant, memory_taken_bytes, samples, told, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
-}
-
-/// What the kernel tells of the last execution.
-fn told(program: &mut dyn Program, plan: &Plan, report: Report) -> Result<Told, DeviceError> {
-    let told = Cell::new(Told::default());
-    let words = (plan.buffers[report.buffer].bytes / 4) as usize;
-    program.alter(report.buffer, &|all| told.set((report.read)(&all[..words])))?;
-    Ok(told.into_inner())
 }
 
 /// Above this, the clocks of device and machine contradict each other: no work ends before it was waited for.
@@ -313,6 +307,7 @@ mod tests {
     use crate::measure::testing::{SETTINGS, Sensing, Steady, peaks, row};
     use crate::pattern::{self, CaseId};
     use crate::record::{Mark, Verdict};
+    use std::cell::Cell;
 
     #[test]
     fn bandwidth_counts_requested_bytes_over_the_median_and_utilization_the_measured_peak() {
@@ -370,9 +365,8 @@ mod tests {
 
     #[test]
     fn what_a_kernel_tells_that_it_read_counts_as_requested() {
-        // Each of the 131 x 31 warps read seven tiles of 4 KiB; guards stand behind the records.
-        let records = [9u32, 9, 7, 0].repeat(131 * 31);
-        let held = [records, vec![5; 1000]].concat();
+        // Each of the 131 x 31 warps read seven tiles of 4 KiB.
+        let held = [9u32, 9, 7, 0].repeat(131 * 31);
         let mut device = Steady { ns: 20e6, held, taken_bytes: Some(1 << 40), ..Steady::default() };
         let loaded = row("latency/loaded/50", &mut device, &peaks(4814.3, 65_000.0));
         let (links, read) = (16_384 * 8, 131 * 31 * 7 * 4096);

@@ -57,9 +57,11 @@ impl Program for &mut Steady {
     fn check(&mut self) -> Result<Verification, DeviceError> {
         Ok(Verification { mismatches: self.mismatches, first_bad: (self.mismatches > 0).then_some(3), stray: 0 })
     }
-    fn alter(&mut self, _buffer: usize, change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError> {
-        change(&mut self.held);
-        Ok(())
+    fn read(&mut self, _buffer: usize) -> Result<Vec<u32>, DeviceError> {
+        Ok(self.held.clone())
+    }
+    fn alter(&mut self, _buffer: usize, _change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError> {
+        Err(DeviceError::Unsupported("nothing is held".into()))
     }
 }
 
