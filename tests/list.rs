@@ -90,9 +90,11 @@ fn every_case_of_a_recorded_run_can_be_asked_for_today() {
             kind: run.device.kind,
             cache_bytes: run.device.memory.cache_bytes,
             free_bytes: 256 << 30,
-            units: 2,
+            units: run.device.units,
             threads_per_unit: 2048,
             capability: None,
+            launch_limited: false,
+            peak_bytes_per_clock: Some(2431),
         };
         for row in &run.measurements {
             let selected =

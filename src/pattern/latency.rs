@@ -39,11 +39,6 @@ const LEAST: u64 = 4 * KIB;
 /// Shares of the theoretical peak, in percent; 100 stands for reads without a pause.
 const PERCENTS: [u32; 7] = [0, 10, 25, 50, 75, 90, 100];
 
-/// What is chased beside a load: as large as the third standard point, so that both compare.
-const LOADED_CHASED: u64 = GIB;
-/// Never less than this many times the last cache.
-const LOADED_CACHE_MULTIPLE: u64 = 8;
-
 /// More than L1 holds on any card.
 const L1_MOST: u64 = 256 * KIB;
 
@@ -179,6 +174,14 @@ fn launch(kernel: &'static str, grid: u32, block: u32, args: Vec<Arg>, body: Opt
     Launch { module: "latency", kernel, grid, block, args, body }
 }
 
+fn too_large(id: &CaseId, bytes: u64, facts: &Facts) -> PlanError {
+    PlanError::TooLarge(format!(
+        "'{id}' needs {} MiB, and {} MiB are free, of which a tenth is left to others; choose a smaller size",
+        bytes.div_ceil(MIB),
+        facts.free_bytes / MIB
+    ))
+}
+
 fn chase(id: &CaseId, bytes: u64, facts: &Facts) -> Result<Case, PlanError> {
     if id.size().is_some() {
         return Err(PlanError::Invalid(format!("'{id}': the size of a chase is the last part of its name; drop the '@'")));
@@ -190,11 +193,7 @@ fn chase(id: &CaseId, bytes: u64, facts: &Facts) -> Result<Case, PlanError> {
         )));
     }
     if bytes > room_bytes(facts) {
-        return Err(PlanError::TooLarge(format!(
-            "'{id}' needs {} MiB, and {} MiB are free, of which a tenth is left to others; choose a smaller size",
-            bytes / MIB,
-            facts.free_bytes / MIB
-        )));
+        return Err(too_large(id, bytes, facts));
     }
     let level = Level::of(bytes, facts.cache_bytes);
     let chase = Chase { lines: bytes / LINE_BYTES, steps: chase_steps(facts.kind, level, bytes), buffer: 0 };
@@ -256,11 +255,8 @@ fn loaded(id: &CaseId, percent: u64, facts: &Facts) -> Result<Case, PlanError> {
     let load = load(percent, facts).map_err(|why| PlanError::Unsupported(format!("'{id}': {why}")))?;
     let sizing = size_of(id, facts, 2, TILE_BYTES)?;
     let array = sizing.bytes_each;
-    let wanted = LOADED_CHASED.max(facts.cache_bytes.unwrap_or_default().saturating_mul(LOADED_CACHE_MULTIPLE));
-    // Both together stay within the share of the memory that default sizes may take.
-    let most = if id.size().is_some() { array } else { facts.free_bytes / 10 * 3 };
-    let chased = wanted.min(most) / LINE_BYTES * LINE_BYTES;
-    let chase = Chase { lines: chased / LINE_BYTES, steps: loaded_steps(facts.kind), buffer: CHASE_BESIDE };
+    // Links of the same size as the array.
+    let chase = Chase { lines: array / LINE_BYTES, steps: loaded_steps(facts.kind), buffer: CHASE_BESIDE };
 
     let mut parameters = chase.parameters();
     parameters.insert("percent".into(), json!(percent));
@@ -277,11 +273,14 @@ fn loaded(id: &CaseId, percent: u64, facts: &Facts) -> Result<Case, PlanError> {
     let grid = if load.readers == 0 { 1 } else { facts.units };
     // Room for one record where there is none, as no buffer is empty.
     let records = u64::from(load.readers.max(1)) * RECORD_WORDS * 4;
+    if array.saturating_mul(2).saturating_add(records + REACHED_BYTES + CONTROL_BYTES) > room_bytes(facts) {
+        return Err(too_large(id, array * 2 + records, facts));
+    }
     let reading = vec![Buffer::output(records), Buffer::words(array, SEED_WORDS)];
     let buffers = [reading, chase.buffers(), vec![Buffer::output(CONTROL_BYTES)]].concat();
     Ok(Case {
         id: id.clone(),
-        level: Level::of(chased, facts.cache_bytes),
+        level: Level::of(array, facts.cache_bytes),
         parameters,
         bytes: chase.bytes(facts),
         flops: 0,
@@ -413,6 +412,13 @@ mod tests {
             launch.grid
         };
         assert_eq!((grid("latency/loaded/100"), grid("latency/loaded/10"), grid("latency/loaded/0")), (132, 132, 1));
+    }
+
+    #[test]
+    fn the_records_of_the_readers_need_room_too() {
+        let case = |free_bytes| case("latency/loaded/100@4096", &Facts { free_bytes, ..Facts::H200 });
+        assert!(matches!(case(16 << 10), Err(PlanError::TooLarge(_))));
+        assert!(case(128 << 10).is_ok_and(|case| case.plan.footprint_bytes() < 128 << 10));
     }
 
     #[test]

@@ -222,6 +222,8 @@ impl Measurement {
         if self.status != Status::Ok {
             return;
         }
+        explain_absent(&mut self.missing, "latency_ns", self.latency_ns.as_ref());
+        explain_absent(&mut self.missing, "latency_cycles", self.latency_cycles.as_ref());
         explain_absent(&mut self.missing, "theoretical_gflops", self.theoretical_gflops.as_ref());
         explain_absent(&mut self.missing, "fraction_of_theoretical", self.fraction_of_theoretical.as_ref());
         if let Some(time) = &self.time_ns {
