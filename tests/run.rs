@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{hbmark, small_run, text, unexplained};
+use common::{document, hbmark, small_run, text, unexplained};
 use hbmark::record::{self, Status, Verdict};
 
 #[test]
@@ -45,9 +45,7 @@ fn every_null_field_of_a_document_has_a_reason() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out");
     small_run(&out, &["stream/copy/f32@1048576"]).assert().code(0);
-    let document: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(out.join("run.json")).expect("a document")).expect("a JSON document");
-    assert_eq!(unexplained(&document), [""; 0]);
+    assert_eq!(unexplained(&document(&out)), [""; 0]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::device::explain_absent;
-use super::{Claim, Missing, Telemetry};
+use super::{Claim, Contention, Missing, Telemetry};
 use crate::pattern::{Bytes, Level, Parameters};
 
 /// Whether a case gave figures.
@@ -159,6 +159,9 @@ pub struct Measurement {
     pub sm_clock_mhz: Option<f64>,
     /// Clocks, power, temperatures and the like during the samples.
     pub telemetry: Option<Telemetry>,
+    /// The same case on all devices of the run at once; null where they were not measured together.
+    #[serde(default)]
+    pub contention: Option<Contention>,
     /// Whether every result was right.
     pub verified: Option<bool>,
     /// Wrong results, when any.
@@ -207,6 +210,7 @@ impl Measurement {
             fraction_of_theoretical: None,
             sm_clock_mhz: None,
             telemetry: None,
+            contention: None,
             verified: None,
             mismatches: None,
             first_bad_index: None,
@@ -226,6 +230,7 @@ impl Measurement {
         explain_absent(&mut self.missing, "latency_cycles", self.latency_cycles.as_ref());
         explain_absent(&mut self.missing, "theoretical_gflops", self.theoretical_gflops.as_ref());
         explain_absent(&mut self.missing, "fraction_of_theoretical", self.fraction_of_theoretical.as_ref());
+        explain_absent(&mut self.missing, "contention", self.contention.as_ref());
         if let Some(time) = &self.time_ns {
             explain_absent(&mut self.missing, "time_ns.host_fraction", time.host_fraction.as_ref());
         }

@@ -69,6 +69,11 @@ pub fn small_run(folder: &Path, cases: &[&str]) -> Command {
     command
 }
 
+/// The document in a run's folder, as it stands in its file.
+pub fn document(folder: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(folder.join("run.json")).expect("a document")).expect("a JSON document")
+}
+
 /// The text of standard error, or of standard output.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
