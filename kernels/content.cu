@@ -27,6 +27,24 @@ extern "C" __global__ void fill_f16(u32 *out, u64 words, u32 seed, u32 data) {
     }
 }
 
+// One cycle through all lines of 128 bytes: each begins with the address of the next, and
+// the rest of it is words as above.
+extern "C" __global__ void fill_cycle(u32 *out, u64 words, u32 seed, u32 data) {
+    const u32 LINE_WORDS = 32;
+    const Permutation order = permutation(words / LINE_WORDS, seed);
+    for (u64 i = global_thread(); i < words; i += global_threads()) {
+        const u64 line = i / LINE_WORDS;
+        const u32 word = (u32)(i % LINE_WORDS);
+        if (word < 2) {
+            u64 next = index_of(order, line) + 1;
+            next = (u64)out + place_of(order, next == order.places ? 0 : next) * LINE_WORDS * 4;
+            out[i] = (u32)(next >> 32 * word);
+        } else {
+            out[i] = data_word(data, seed, i);
+        }
+    }
+}
+
 // Reads vectors of 16 bytes. The sum depends on each of them, so that no load is left out;
 // it is stored where a word happens to equal it, which changes nothing.
 extern "C" __global__ void read_vectors(uint4 *memory, u64 vectors) {

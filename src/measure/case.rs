@@ -10,7 +10,7 @@ use super::telemetry::{Sampled, summarise};
 use super::tune::{self, Found};
 use super::{Bounds, Budget, Samples, sample, statistics, stop_rules, verdict, verify, warm_up};
 use crate::device::{Device, DeviceError, Program, Variant, Verification};
-use crate::pattern::{self, CacheState, Case, Data, DeviceKind, Facts, Form, Level, Parameters, Profile, Ways};
+use crate::pattern::{CacheState, Case, Data, DeviceKind, Facts, Form, Level, Parameters, Profile, Told, Ways};
 use crate::record::{Claim, Measurement, Missing, Peaks, Status, Tuning, TuningSource, known};
 
 /// The run was ended by the user; the document holds the finished cases.
@@ -87,6 +87,7 @@ struct Observed {
     memory_taken_bytes: Result<u64, String>,
     tuning: Option<Tuning>,
     samples: Samples,
+    told: Told,
     readings: Result<Vec<Stamped>, String>,
     verification: Verification,
     wall_s: f64,
@@ -117,6 +118,10 @@ fn observe(
     let samples = sample(program.as_mut(), execution_ns, settings.cache, budget, &stop_rules(budget), go_on);
     let readings = poller.and_then(Poller::end);
     let Some(samples) = samples? else { return Ok(None) };
+    let told = match case.report {
+        Some(report) => (report.read)(&program.read(report.buffer)?),
+        None => Told::default(),
+    };
     let verification = verify(program.as_mut(), &case.plan, settings.data)?;
     let (variant, memory_taken_bytes) = (program.variant(), program.memory_taken_bytes());
     let tuning = match (&case.ways, chosen) {
@@ -130,7 +135,7 @@ fn observe(
         }
         _ => None,
     };
-    Ok(Some(Observed { variant, memory_taken_bytes, tuning, samples, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
+    Ok(Some(Observed { variant, memory_taken_bytes, tuning, samples, told, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
 }
 
 /// Has the program work in the best of the ways, the one that is known or else one that is searched for; none
@@ -160,7 +165,8 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
     let time = observed.samples.time();
     let median = time.median;
     let theoretical = peaks.memory_theoretical_gbps();
-    let achieved_gbps = case.bytes.requested() as f64 / median;
+    let bytes = case.bytes.and_read(observed.told.read_bytes);
+    let achieved_gbps = bytes.requested() as f64 / median;
     let achieved_gflops = case.flops as f64 / median;
 
     let mut missing = Missing::new();
@@ -178,7 +184,10 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         missing.insert("fraction_of_theoretical".into(), "there is no theoretical_gflops".into());
     }
     let fraction_of_peak = known(&mut missing, "fraction_of_peak", fraction_of_peak(case, achieved_gbps, theoretical));
-    let mut notes = case.notes.clone();
+    let latency_ns = known(&mut missing, "latency_ns", latency_ns(case, median));
+    let latency_cycles = latency_ns.zip(sm_clock_mhz).map(|(ns, mhz)| ns * mhz / 1e3).ok_or("there is no latency_ns, or no clock");
+    let latency_cycles = known(&mut missing, "latency_cycles", latency_cycles.map_err(str::to_owned));
+    let mut notes = [case.notes.clone(), observed.told.notes].concat();
     let compute_utilization = known(&mut missing, "compute_utilization", utilization(case, achieved_gflops, peaks));
     if compute_utilization.is_some_and(|utilization| utilization > 1.0) {
         notes.push("above the arithmetic peak that this run measured: that was too low, so repeat the run on an idle machine".to_owned());
@@ -239,14 +248,16 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         footprint_bytes: Some(footprint),
         memory_taken_bytes: known(&mut missing, "memory_taken_bytes", observed.memory_taken_bytes),
         notes,
-        bytes: Some(case.bytes),
+        bytes: Some(bytes),
         flops: Some(case.flops),
         compute_pipe: case.compute_pipe.map(|pipe| pipe.name().to_owned()),
         time_ns: Some(time),
         samples_ns: observed.samples.ns,
         achieved_gbps: Some(achieved_gbps),
-        compulsory_gbps: Some(case.bytes.compulsory as f64 / median),
+        compulsory_gbps: Some(bytes.compulsory as f64 / median),
         fraction_of_peak,
+        latency_ns,
+        latency_cycles,
         achieved_gflops: Some(achieved_gflops),
         compute_utilization,
         theoretical_gflops,
@@ -267,18 +278,27 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
     row
 }
 
+/// The time of one access in a case that measures it.
+fn latency_ns(case: &Case, median_ns: f64) -> Result<f64, String> {
+    case.accesses.map(|accesses| median_ns / accesses as f64).ok_or_else(|| "the case measures no latency".into())
+}
+
+/// Why the bandwidth of a case is not that of the memory; none where it is.
+fn not_of_memory(case: &Case) -> Option<&'static str> {
+    if case.accesses.is_some() {
+        return Some("the case measures a latency");
+    }
+    (case.level != Level::Dram).then_some("the case does not exercise the memory alone")
+}
+
 /// What the memory was asked for in all samples, if that is what the case exercises.
 fn requested_bytes(case: &Case, samples: &Samples) -> Result<f64, &'static str> {
-    if case.level != Level::Dram {
-        return Err("the case does not exercise the memory alone");
-    }
+    not_of_memory(case).map_or(Ok(()), Err)?;
     Ok(case.bytes.requested() as f64 * samples.ns.len() as f64 * f64::from(samples.executions))
 }
 
 fn fraction_of_peak(case: &Case, achieved_gbps: f64, theoretical_gbps: Option<f64>) -> Result<f64, String> {
-    if case.level != pattern::Level::Dram {
-        return Err("the case does not exercise the memory alone".into());
-    }
+    not_of_memory(case).map_or(Ok(()), Err)?;
     theoretical_gbps.map(|peak| achieved_gbps / peak).ok_or_else(|| "the theoretical peak is not known".into())
 }
 
@@ -326,7 +346,7 @@ fn status_of_device(error: &DeviceError) -> Status {
 mod tests {
     use super::*;
     use crate::measure::testing::{SETTINGS, Sensing, Steady, peaks, row};
-    use crate::pattern::CaseId;
+    use crate::pattern::{self, CaseId};
     use crate::record::{Mark, Verdict};
     use std::cell::Cell;
 
@@ -369,6 +389,41 @@ mod tests {
         let row = row("stream/copy/f32", &mut device, &Peaks::default());
         assert_eq!((row.footprint_bytes, row.memory_taken_bytes), (Some(2 * 64 * (60 << 20)), Some(0)));
         assert_eq!(row.verdict, Some(Verdict::Spilled));
+    }
+
+    #[test]
+    fn a_latency_is_the_time_of_one_access_and_no_share_of_the_peak() {
+        let mut device = Steady { ns: 20e6, taken_bytes: Some(1 << 30), ..Steady::default() };
+        let chase = row("latency/chase/1073741824", &mut device, &peaks(4814.3, 65_000.0));
+        let ns = 20e6 / 32_768.0;
+        assert_eq!((chase.latency_ns, chase.latency_cycles), (Some(ns), Some(ns * 1980.0 / 1e3)));
+        assert_eq!((chase.level, chase.fraction_of_peak), (Some(Level::Dram), None));
+        assert!(chase.missing["fraction_of_peak"].contains("latency") && chase.is_sound());
+        let copy = row("stream/copy/f32", &mut Steady { ns: 3e6, ..Steady::default() }, &Peaks::default());
+        assert_eq!((copy.latency_ns, copy.latency_cycles), (None, None));
+        assert!(copy.missing.contains_key("latency_ns") && copy.missing.contains_key("latency_cycles"));
+    }
+
+    #[test]
+    fn what_a_kernel_tells_that_it_read_counts_as_requested() {
+        // Each of the 131 x 31 warps read seven tiles of 4 KiB.
+        let held = [9u32, 9, 7, 0].repeat(131 * 31);
+        let mut device = Steady { ns: 20e6, held, taken_bytes: Some(1 << 40), ..Steady::default() };
+        let loaded = row("latency/loaded/50", &mut device, &peaks(4814.3, 65_000.0));
+        let (links, read) = (16_384 * 8, 131 * 31 * 7 * 4096);
+        let bytes = loaded.bytes.unwrap();
+        assert_eq!((bytes.requested_read, bytes.compulsory, bytes.issued), (links + read, 4 * links + read, Some(links + read)));
+        assert_eq!(loaded.achieved_gbps, Some((links + read) as f64 / 20e6));
+        assert_eq!(loaded.latency_ns, Some(20e6 / 16_384.0));
+        assert!(loaded.is_sound());
+    }
+
+    #[test]
+    fn what_a_kernel_tells_its_reader_becomes_a_note() {
+        let held = [[1u32, 0, 0, 0].repeat(32), [1, 0, 0, 0].repeat(32)].concat();
+        let mut device = Steady { ns: 20e6, held, taken_bytes: Some(1 << 40), ..Steady::default() };
+        let read = row("saturation/read/2", &mut device, &peaks(4814.3, 65_000.0));
+        assert!(read.notes.iter().any(|note| note.contains("2 blocks ran on 1 multiprocessors")), "{:?}", read.notes);
     }
 
     #[test]

@@ -200,6 +200,8 @@ impl Pattern for Matvec {
             bytes: Bytes { issued, ..Bytes::contiguous(weights + inputs, outputs) },
             flops: shape.flops(),
             compute_pipe: Some(pipe),
+            accesses: None,
+            report: None,
             notes: Vec::new(),
             plan,
             ways: None,

@@ -12,10 +12,14 @@ mod copy_engine;
 pub mod data;
 mod facts;
 mod id;
+pub(crate) mod latency;
 mod launch_limit;
 pub(crate) mod matvec;
+pub(crate) mod permutation;
 mod pipe;
 mod plan;
+pub(crate) mod reading;
+mod saturation;
 mod select;
 mod size;
 mod stream;
@@ -23,14 +27,14 @@ pub(crate) mod stride;
 mod ways;
 
 pub use cache_state::{CacheState, eviction_bytes};
-pub use case::{Bytes, Case, Level, Parameters};
+pub use case::{Bytes, Case, Level, Parameters, Report, Told};
 pub use conv3d::{Convolution, Shape as ConvolutionShape};
 pub use data::Data;
 pub use facts::{DeviceKind, Facts};
 pub use id::CaseId;
 pub use matvec::Shape as MatvecShape;
 pub use pipe::Pipe;
-pub use plan::{Arg, Body, Buffer, Content, Launch, Plan, Work};
+pub use plan::{Arg, Body, Buffer, Content, LINE_BYTES, Launch, Plan, Work};
 pub use select::{SelectError, select};
 pub use size::{Sizing, default_size};
 pub(crate) use stream::HOST_PIECE_ELEMENTS;
@@ -89,6 +93,11 @@ pub trait Pattern: Sync {
     /// The ids, without sizes, that `profile` measures on a device of this kind.
     fn ids(&self, profile: Profile, kind: DeviceKind) -> Vec<String>;
 
+    /// As [`Self::ids`], on one device: some patterns go as far as its memory or its multiprocessors do.
+    fn ids_on(&self, profile: Profile, facts: &Facts) -> Vec<String> {
+        self.ids(profile, facts.kind)
+    }
+
     /// Small cases of awkward sizes that together run every kernel of the pattern: with
     /// them a device shows in a moment that it computes and checks right.
     fn trials(&self) -> &'static [&'static str];
@@ -102,8 +111,16 @@ pub trait Pattern: Sync {
 
 /// All patterns, in the order in which they are measured: compute peaks come
 /// first because every later row's compute utilization refers to them.
-pub const PATTERNS: &[&dyn Pattern] =
-    &[&compute::Compute, &stream::Stream, &stride::Stride, &conv3d::Conv3d, &matvec::Matvec, &copy_engine::CopyEngine];
+pub const PATTERNS: &[&dyn Pattern] = &[
+    &compute::Compute,
+    &stream::Stream,
+    &stride::Stride,
+    &conv3d::Conv3d,
+    &matvec::Matvec,
+    &copy_engine::CopyEngine,
+    &saturation::Saturation,
+    &latency::Latency,
+];
 
 /// The pattern that an id belongs to.
 pub fn pattern_of(id: &CaseId) -> Option<&'static dyn Pattern> {

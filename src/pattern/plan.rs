@@ -1,6 +1,10 @@
 //! How a case is carried out: buffers, one piece of timed work, and the kernels
 //! that check its result. Names and numbers only, so that plans are tested with no device.
 
+/// Distance between two links of a cycle, in bytes: the line of an NVIDIA GPU, and the pair of lines that
+/// prefetchers of processors fetch together. No access to one link brings another nearer.
+pub const LINE_BYTES: u64 = 128;
+
 /// What a buffer holds before the work runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
@@ -22,6 +26,12 @@ pub enum Content {
     /// Element `i`, an f16, is [`super::Data::half`]`(seed, i)` of the data that the case runs on.
     Halves {
         /// Chooses the sequence.
+        seed: u32,
+    },
+    /// One cycle through all lines of [`LINE_BYTES`]: each begins with the address, in the device's own
+    /// memory, of the line that comes [`super::permutation::Permutation::after`] it; the rest is words.
+    Cycle {
+        /// Chooses the order, and the words.
         seed: u32,
     },
     /// [`super::data::POISON`] in every word: an output that stays so was not written.
@@ -56,6 +66,11 @@ impl Buffer {
     /// An input of half-precision numbers.
     pub const fn halves(bytes: u64, seed: u32) -> Self {
         Self { bytes, content: Content::Halves { seed } }
+    }
+
+    /// Links to follow.
+    pub const fn cycle(bytes: u64, seed: u32) -> Self {
+        Self { bytes, content: Content::Cycle { seed } }
     }
 
     /// An output.
@@ -111,7 +126,7 @@ pub struct Launch {
     pub(crate) module: &'static str,
     /// The entry's name.
     pub(crate) kernel: &'static str,
-    /// Blocks; ignored by the host device, which runs one share on each worker.
+    /// Blocks; the host device runs one share on each worker, and of some kernels only on as many as there are blocks.
     pub(crate) grid: u32,
     /// Threads in a block; ignored by the host device.
     pub(crate) block: u32,

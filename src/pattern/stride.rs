@@ -118,6 +118,8 @@ impl Pattern for Stride {
             },
             flops: 0,
             compute_pipe: None,
+            accesses: None,
+            report: None,
             notes: sizing.notes,
             plan: plan(copies, array, walk, facts).ok_or_else(|| PlanError::Invalid(format!("'{id}': the stride makes too many laps")))?,
             ways: None,

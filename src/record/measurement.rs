@@ -135,8 +135,16 @@ pub struct Measurement {
     pub achieved_gbps: Option<f64>,
     /// Compulsory bytes over the median, 10^9 B/s.
     pub compulsory_gbps: Option<f64>,
-    /// Achieved over the theoretical memory peak, a fraction that is never clamped; null where the level is not dram.
+    /// Achieved over the theoretical memory peak, a fraction that is never clamped; null where the level is not dram, or
+    /// a latency is measured.
     pub fraction_of_peak: Option<f64>,
+    /// In rows that measure a latency: the time of one access that waits for the one before it, ns. Their bandwidth is
+    /// what such accesses, or those beside them, happen to move, and no measure of the memory's.
+    #[serde(default)]
+    pub latency_ns: Option<f64>,
+    /// The same in cycles of the multiprocessors, at `sm_clock_mhz`.
+    #[serde(default)]
+    pub latency_cycles: Option<f64>,
     /// Flops over the median, 10^9 flops/s.
     pub achieved_gflops: Option<f64>,
     /// Achieved over the measured peak of the pipe, a fraction that is never clamped; 0 without flops.
@@ -197,6 +205,8 @@ impl Measurement {
             achieved_gbps: None,
             compulsory_gbps: None,
             fraction_of_peak: None,
+            latency_ns: None,
+            latency_cycles: None,
             achieved_gflops: None,
             compute_utilization: None,
             theoretical_gflops: None,
@@ -220,11 +230,15 @@ impl Measurement {
         if self.status != Status::Ok {
             return;
         }
+        explain_absent(&mut self.missing, "latency_ns", self.latency_ns.as_ref());
+        explain_absent(&mut self.missing, "latency_cycles", self.latency_cycles.as_ref());
         explain_absent(&mut self.missing, "theoretical_gflops", self.theoretical_gflops.as_ref());
         explain_absent(&mut self.missing, "fraction_of_theoretical", self.fraction_of_theoretical.as_ref());
         explain_absent(&mut self.missing, "footprint_bytes", self.footprint_bytes.as_ref());
         explain_absent(&mut self.missing, "memory_taken_bytes", self.memory_taken_bytes.as_ref());
         explain_absent(&mut self.missing, "tuning", self.tuning.as_ref());
+        explain_absent(&mut self.missing, "latency_ns", self.latency_ns.as_ref());
+        explain_absent(&mut self.missing, "latency_cycles", self.latency_cycles.as_ref());
         explain_absent(&mut self.missing, "contention", self.contention.as_ref());
         if let Some(time) = &self.time_ns {
             explain_absent(&mut self.missing, "time_ns.host_fraction", time.host_fraction.as_ref());

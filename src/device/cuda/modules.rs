@@ -56,6 +56,8 @@ const SHIPPED: &[Shipped] = shipped![
     "stride" for 70;
     "conv3d" for 70;
     "matvec" for 70, 80;
+    "saturation" for 70;
+    "latency" for 70;
 ];
 
 /// The file of a module for a card: of those that it runs, the one for the latest architecture.

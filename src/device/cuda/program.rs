@@ -192,6 +192,7 @@ impl<'a> CudaProgram<'a> {
             Content::Numbers { seed } => ("fill_f32", seed),
             Content::Doubles { seed } => ("fill_f64", seed),
             Content::Halves { seed } => ("fill_f16", seed),
+            Content::Cycle { seed } => ("fill_cycle", seed),
         };
         let launch = Launch {
             module: "content",
@@ -342,6 +343,10 @@ impl Program for CudaProgram<'_> {
         let mut status = STATUS_START;
         self.status.copy_to(&mut status).map_err(at_work("reading the check's result"))?;
         Ok(Verification::from_status(status, self.compared, self.stray()?))
+    }
+
+    fn read(&mut self, buffer: usize) -> Result<Vec<u32>, DeviceError> {
+        self.fetch(self.memory[buffer].address(), (self.plan.buffers[buffer].bytes / 4) as usize)
     }
 
     fn alter(&mut self, buffer: usize, change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError> {

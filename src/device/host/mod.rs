@@ -6,8 +6,10 @@ mod cache;
 mod compute;
 mod conv3d;
 mod isa;
+mod latency;
 mod matvec;
 mod memory;
+mod saturation;
 mod share;
 mod stream;
 mod stride;
@@ -18,7 +20,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
 
 use super::{Device, DeviceError, Program, Sensors, Timing, Variant, Verification, machine};
-use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Plan, Way, Work, data, eviction_bytes};
+use crate::pattern::permutation::Permutation;
+use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, LINE_BYTES, Launch, Plan, Way, Work, data, eviction_bytes};
 use crate::record::{self, Ecc, Memory, Missing, Pcie, PowerLimits, RemappedRows, known, slug};
 use isa::{Isa, Kernel, Simd};
 use memory::{Arena, Region};
@@ -82,6 +85,7 @@ impl Device for HostDevice {
             threads_per_unit: 1,
             capability: None,
             launch_limited: false,
+            peak_bytes_per_clock: None,
         })
     }
 
@@ -204,6 +208,8 @@ impl Loaded<'_> {
             "stride" => stride::kernel(launch, self),
             "conv3d" => conv3d::kernel(launch, self),
             "matvec" => matvec::kernel(launch, self),
+            "saturation" => saturation::kernel(launch, self),
+            "latency" => latency::kernel(launch, self),
             "compute" => compute::kernel(launch, self),
             _ => Err(self.unknown(launch)),
         }
@@ -216,6 +222,8 @@ impl Loaded<'_> {
             "stride" => stride::check(launch, data, self),
             "conv3d" => conv3d::check(launch, data, self),
             "matvec" => matvec::check(launch, data, self),
+            "saturation" => saturation::check(launch, data, self),
+            "latency" => latency::check(launch, data, self),
             "compute" => compute::check(launch, self),
             _ => Err(self.unknown(launch)),
         }
@@ -351,6 +359,12 @@ impl Program for HostProgram<'_> {
         Ok(Verification::from_status(status, self.plan.compared, self.stray()))
     }
 
+    fn read(&mut self, buffer: usize) -> Result<Vec<u32>, DeviceError> {
+        let region = self.regions[buffer];
+        // SAFETY: nothing runs.
+        Ok(unsafe { region.slice::<u32>(0..region.words()) }.to_vec())
+    }
+
     fn alter(&mut self, buffer: usize, change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError> {
         let region = self.regions[buffer].with_guard();
         // SAFETY: nothing runs, and this is the only slice.
@@ -383,6 +397,20 @@ impl Kernel for Fill {
                 words.iter_mut().zip(part).for_each(|(word, i)| *word = half(i));
             }
             Content::Halves { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.halves(seed, i)),
+            Content::Cycle { seed } => {
+                let line_words = LINE_BYTES / 4;
+                let order = Permutation::new(self.region.words() / line_words, seed);
+                for (word, i) in words.iter_mut().zip(part) {
+                    *word = match (i % line_words) as usize {
+                        half @ 0..2 => {
+                            let next = self.region.address::<u32>(order.after(i / line_words) * line_words).expose_provenance() as u64;
+                            // As the machine stores a number of 64 bits.
+                            if (half == 0) == cfg!(target_endian = "little") { next as u32 } else { (next >> 32) as u32 }
+                        }
+                        _ => self.data.word(seed, i),
+                    };
+                }
+            }
             Content::Poison => words.fill(data::POISON),
         }
     }

@@ -107,6 +107,8 @@ impl Pattern for Stream {
             bytes: Bytes::contiguous(array * operation.arrays_read(), array * operation.arrays_written()),
             flops: elements * operation.flops_per_element(),
             compute_pipe: (operation.computes() && element == Element::F32).then_some(Pipe::FmaF32),
+            accesses: None,
+            report: None,
             notes: sizing.notes,
             plan,
             ways,
