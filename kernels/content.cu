@@ -1,6 +1,6 @@
 // targets: compute_70
 // Fills buffers before a case runs, and fills the caches with other memory.
-#include "common.cuh"
+#include "permutation.cuh"
 
 extern "C" __global__ void fill_words(u32 *out, u64 words, u32 seed, u32 data) {
     for (u64 i = global_thread(); i < words; i += global_threads()) {
@@ -11,6 +11,14 @@ extern "C" __global__ void fill_words(u32 *out, u64 words, u32 seed, u32 data) {
 extern "C" __global__ void fill_f32(float *out, u64 words, u32 seed, u32 data) {
     for (u64 i = global_thread(); i < words; i += global_threads()) {
         out[i] = data_f32(data, seed, i);
+    }
+}
+
+// Word i is the place of item i in a random order of all of them.
+extern "C" __global__ void fill_permutation(u32 *out, u64 words, u32 seed) {
+    const Permutation order(words, seed);
+    for (u64 i = global_thread(); i < words; i += global_threads()) {
+        out[i] = order.place((u32)i);
     }
 }
 

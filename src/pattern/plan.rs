@@ -14,6 +14,12 @@ pub enum Content {
         /// Chooses the sequence.
         seed: u32,
     },
+    /// Word `i` is the place of item `i` in the random order [`super::Permutation`] of as many
+    /// items as the buffer has words, whatever data the case runs on.
+    Permutation {
+        /// Chooses the order.
+        seed: u32,
+    },
     /// [`super::data::POISON`] in every word: an output that stays so was not written.
     Poison,
 }
@@ -36,6 +42,11 @@ impl Buffer {
     /// An input of single-precision numbers.
     pub const fn numbers(bytes: u64, seed: u32) -> Self {
         Self { bytes, content: Content::Numbers { seed } }
+    }
+
+    /// An index of so many items in a random order.
+    pub const fn permutation(items: u64, seed: u32) -> Self {
+        Self { bytes: items * 4, content: Content::Permutation { seed } }
     }
 
     /// An output.

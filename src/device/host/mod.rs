@@ -16,7 +16,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
 
 use super::{Device, DeviceError, Program, Sensors, Timing, Variant, Verification, machine};
-use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Plan, Work, data, eviction_bytes};
+use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Permutation, Plan, Work, data, eviction_bytes};
 use crate::record::{self, Ecc, Memory, Missing, Pcie, PowerLimits, RemappedRows, known, slug};
 use isa::{Isa, Kernel, Simd};
 use memory::{Arena, Region};
@@ -370,6 +370,10 @@ impl Kernel for Fill {
         match self.content {
             Content::Words { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.word(seed, i)),
             Content::Numbers { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.number(seed, i).to_bits()),
+            Content::Permutation { seed } => {
+                let order = Permutation::new(self.region.words(), seed);
+                words.iter_mut().zip(part).for_each(|(word, i)| *word = order.place(i as u32));
+            }
             Content::Poison => words.fill(data::POISON),
         }
     }
