@@ -3,6 +3,8 @@ use std::fs;
 use super::bandwidth::Bandwidth;
 use super::cards::Cards;
 use super::conv3d::Conv3d;
+use super::gather::Gather;
+use super::kv::Kv;
 use super::stride::Stride;
 use super::testing::{h200, h200_with_every_pattern, host, many, spoil};
 use super::*;
@@ -87,6 +89,11 @@ fn assert_all_well_placed(runs: &[Run]) {
     assert_well_placed(&draw_first::<Bandwidth>(runs).unwrap());
     assert_well_placed(&draw_first::<Stride>(runs).unwrap());
     assert_well_placed(&draw_first::<Conv3d>(runs).unwrap());
+    // Hosts of the tests have none of these.
+    for drawn in [draw_first::<Gather>(runs), draw_first::<Kv>(runs)] {
+        assert!(drawn.is_ok() || runs[0].device.kind == DeviceKind::Host);
+        drawn.iter().for_each(|svg| assert_well_placed(svg));
+    }
     for (_, group) in groups_of_cards(runs) {
         assert_well_placed(&svg(&Cards::new(&group).unwrap()).unwrap());
     }
@@ -179,6 +186,41 @@ fn the_stride_chart_tells_requested_from_compulsory_bytes_without_colour() {
     let filled_with = |color: &str| svg.lines().filter(|line| line.starts_with("<circle") && line.contains(color)).count();
     assert_eq!(filled_with("fill=\"#0072B2\""), 2 * 9 + 1);
     assert_eq!(filled_with("fill=\"#FFFFFF\""), 2 * 9 + 1);
+}
+
+#[test]
+fn the_axis_of_strides_up_to_2_mib_has_labels_at_equal_distances() {
+    let mut run = h200_with_every_pattern();
+    let last = row(&mut run, "stride/read/1024").clone();
+    run.measurements.extend((11..=21).map(|log| Measurement { id: format!("stride/read/{}", 1u64 << log), ..last.clone() }));
+    let svg = draw_first::<Stride>(&[run]).unwrap();
+    assert_well_placed(&svg);
+    let labels: Vec<String> = texts(&svg).into_iter().map(|text| text.content).collect();
+    let at = |label: &str| labels.iter().position(|text| text == label);
+    assert!(at("4").is_some() && at("32").is_some() && at("256").is_some() && at("1 MiB").is_some(), "{labels:?}");
+}
+
+#[test]
+fn the_gather_chart_shows_chunks_read_and_written_without_those_of_other_sizes() {
+    let mut run = h200_with_every_pattern();
+    let half = Measurement { id: "gather/read/64@half".into(), ..row(&mut run, "gather/read/64").clone() };
+    run.measurements.push(half);
+    let svg = draw_first::<Gather>(&[run]).unwrap();
+    let text = text_of(&svg);
+    for part in ["Gather (read), GB/s", "Scatter (write), GB/s", "chunk in bytes, log scale", "arrays of 1 GiB", "a sector of its own"] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    let filled = svg.lines().filter(|line| line.starts_with("<circle") && line.contains("fill=\"#0072B2\"")).count();
+    assert_eq!(filled, 2 * 11 + 1);
+}
+
+#[test]
+fn the_kv_chart_sets_pages_beside_a_contiguous_read_and_is_nothing_without_pages() {
+    let text = text_of(&draw_first::<Kv>(&[h200_with_every_pattern()]).unwrap());
+    for part in ["4 KiB pages", "16 KiB pages", "64 KiB pages", "contiguous read", "4712", "4404"] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert_eq!(draw_first::<Kv>(&[h200()]).unwrap_err(), "no run has a row of gather/kv at its default size");
 }
 
 #[test]
@@ -324,9 +366,18 @@ fn gpus_and_hosts_have_charts_of_their_own() {
         ]
     );
     assert!(drawn.files.iter().all(|file| file.is_file()));
-    let reasons =
-        [("stride", "no run has a row of stride at its default size"), ("conv3d", "no run has a row of conv3d at its default size")];
-    assert_eq!(drawn.left_out, reasons.map(|(name, why)| (name.to_owned(), why.to_owned())));
+    let nothing = |name: &str, what: &str| (name.to_owned(), format!("no run has a row of {what} at its default size"));
+    assert_eq!(
+        drawn.left_out,
+        [
+            nothing("stride", "stride"),
+            nothing("gather", "gather and scatter"),
+            nothing("gather-host", "gather and scatter"),
+            nothing("kv", "gather/kv"),
+            nothing("kv-host", "gather/kv"),
+            nothing("conv3d", "conv3d"),
+        ]
+    );
     let bandwidth = fs::read_to_string(dir.path().join("bandwidth.svg")).unwrap();
     assert!(bandwidth.contains("NVIDIA H200") && !bandwidth.contains("Xeon"));
 }
@@ -343,7 +394,7 @@ fn without_runs_every_chart_is_left_out_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let drawn = draw_all(&[], dir.path()).unwrap();
     assert!(drawn.files.is_empty());
-    assert_eq!(drawn.left_out.len(), 4);
+    assert_eq!(drawn.left_out.len(), 6);
     assert!(drawn.left_out.iter().all(|(_, why)| why.starts_with("no run ")), "{:?}", drawn.left_out);
 }
 

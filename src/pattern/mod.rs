@@ -6,16 +6,19 @@
 
 mod cache_state;
 mod case;
+mod chunks;
 pub(crate) mod compute;
 pub(crate) mod conv3d;
 mod copy_engine;
 pub mod data;
 mod facts;
+mod gather;
 mod id;
 mod launch_limit;
 mod permutation;
 mod pipe;
 mod plan;
+mod scatter;
 mod select;
 mod size;
 mod stream;
@@ -99,7 +102,15 @@ pub trait Pattern: Sync {
 
 /// All patterns, in the order in which they are measured: compute peaks come
 /// first because every later row's compute utilization refers to them.
-pub const PATTERNS: &[&dyn Pattern] = &[&compute::Compute, &stream::Stream, &stride::Stride, &conv3d::Conv3d, &copy_engine::CopyEngine];
+pub const PATTERNS: &[&dyn Pattern] = &[
+    &compute::Compute,
+    &stream::Stream,
+    &stride::Stride,
+    &gather::Gather,
+    &scatter::Scatter,
+    &conv3d::Conv3d,
+    &copy_engine::CopyEngine,
+];
 
 /// The pattern that an id belongs to.
 pub fn pattern_of(id: &CaseId) -> Option<&'static dyn Pattern> {

@@ -26,7 +26,7 @@ pub enum SelectError {
 /// The cases that `names` (patterns, beginnings of ids, or ids with a size) select
 /// on this device; without names, all of the profile.
 ///
-/// A name selects from the profile first and from the whole suite when the
+/// A name selects from the profile first and from the larger ones when the
 /// profile has none of it, so an exact id always works. The order is the suite's.
 ///
 /// # Errors
@@ -54,6 +54,8 @@ fn matching(name: &str, profile: Profile, facts: &Facts) -> Result<Vec<CaseId>, 
     let within = |profile, kind| -> Vec<CaseId> {
         ids(profile, kind)
             .iter()
+            // What has a size of its own takes no other.
+            .filter(|id| wanted.size().is_none() || !id.contains('@'))
             .filter(|id| *id == wanted.name() || id.strip_prefix(wanted.name()).is_some_and(|rest| rest.starts_with('/')))
             .map(|id| match wanted.size() {
                 Some(size) => CaseId::new(&format!("{id}@{size}")),
@@ -61,7 +63,7 @@ fn matching(name: &str, profile: Profile, facts: &Facts) -> Result<Vec<CaseId>, 
             })
             .collect()
     };
-    for profile in [profile, Profile::Full] {
+    for profile in [profile, Profile::Standard, Profile::Full] {
         let found = within(profile, kind);
         if !found.is_empty() {
             return Ok(found);
@@ -135,6 +137,21 @@ mod tests {
     #[test]
     fn a_size_is_kept() {
         assert_eq!(chosen(&["stream/copy/f32@4096"], Profile::Quick, DeviceKind::Cuda).unwrap(), ["stream/copy/f32@4096"]);
+    }
+
+    #[test]
+    fn a_pattern_that_the_profile_lacks_is_taken_from_the_next_that_has_it() {
+        let of = |profile| chosen(&["gather"], profile, DeviceKind::Cuda).unwrap();
+        assert_eq!(of(Profile::Quick), of(Profile::Standard));
+        assert!(of(Profile::Full).len() > of(Profile::Quick).len());
+    }
+
+    #[test]
+    fn a_size_is_given_to_no_case_that_has_one() {
+        assert_eq!(chosen(&["gather/read/64@half"], Profile::Quick, DeviceKind::Cuda).unwrap(), ["gather/read/64@half"]);
+        let sized = chosen(&["gather/read@1048576"], Profile::Full, DeviceKind::Cuda).unwrap();
+        assert_eq!(sized.len(), 11);
+        assert!(sized.iter().all(|id| id.ends_with("@1048576")), "{sized:?}");
     }
 
     #[test]

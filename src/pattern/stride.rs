@@ -238,6 +238,27 @@ mod tests {
     }
 
     #[test]
+    fn full_goes_to_pages_of_2_mib_and_every_stride_moves_the_same_sectors() {
+        let ids = Stride.ids(Profile::Full, DeviceKind::Cuda);
+        assert_eq!((ids.len(), ids.last().map(String::as_str)), (40, Some("stride/copy/2097152")));
+        for id in ids.iter().filter(|id| id.starts_with("stride/read")) {
+            assert_eq!(Stride.case(&CaseId::new(id), &Facts::H200).unwrap().bytes.compulsory, 64 * (60 << 20), "{id}");
+        }
+    }
+
+    #[test]
+    fn tiles_are_runs_of_accesses_however_short_the_laps() {
+        for stride in [4096u64, 2 << 20] {
+            let c = Stride.case(&CaseId::new(&format!("stride/read/{stride}")), &Facts::H200).unwrap();
+            let Work::Kernel(launch) = &c.plan.work else { unreachable!() };
+            assert_eq!(launch.grid, 132 * BLOCKS_PER_UNIT, "{stride}");
+            let c = Stride.case(&CaseId::new(&format!("stride/copy/{stride}@68719476736")), &Facts::H200).unwrap();
+            let Work::Kernel(launch) = &c.plan.work else { unreachable!() };
+            assert_eq!(u64::from(launch.grid), (1u64 << 36) / 32 / BLOCK, "{stride}");
+        }
+    }
+
+    #[test]
     fn a_copy_counts_source_and_destination() {
         let c = case("stride/copy/256");
         assert_eq!(c.bytes.requested_read, c.bytes.requested_write);
@@ -267,7 +288,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_sector_is_touched_exactly_once(log_stride in 2u32..12, laps in 1u64..40, sector in prop::sample::select(vec![32u64, 64])) {
+        fn each_sector_is_touched_exactly_once(log_stride in 2u32..14, laps in 1u64..40, sector in prop::sample::select(vec![32u64, 64])) {
             let stride = 1u64 << log_stride;
             let bytes = stride.max(sector) * laps;
             let walk = Walk::new(bytes, stride, sector);

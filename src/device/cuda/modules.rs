@@ -26,7 +26,7 @@ macro_rules! shipped {
 
 /// Every shipped module; each is loaded only when a run needs it, because the driver
 /// compiles all of a module's kernels when it is loaded.
-pub(super) const SHIPPED: &[Shipped] = shipped!["content", "clock", "stream", "compute", "stride", "conv3d"];
+pub(super) const SHIPPED: &[Shipped] = shipped!["content", "clock", "stream", "compute", "stride", "gather", "scatter", "conv3d"];
 
 /// PTX versions, the CUDA version that introduced each, and the first driver with
 /// it (CUDA Toolkit release notes, "CUDA Driver" table; PTX ISA, "Release History").
@@ -212,6 +212,9 @@ mod tests {
             if case.id.pattern() == "conv3d" {
                 // Neighbours load what they share once each.
                 assert!(issued >= requested, "{id}");
+            } else if case.parameters.contains_key("index_bytes") {
+                // The index is loaded beside what is requested.
+                assert!(issued > requested, "{id}");
             } else {
                 // Nothing is loaded twice, so the body's share of loads and stores is the
                 // case's share of bytes read and written.

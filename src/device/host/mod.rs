@@ -4,8 +4,10 @@
 mod cache;
 mod compute;
 mod conv3d;
+mod gather;
 mod isa;
 mod memory;
+mod scatter;
 mod share;
 mod stream;
 mod stride;
@@ -200,6 +202,8 @@ impl Loaded<'_> {
         match launch.module {
             "stream" => stream::kernel(launch, self),
             "stride" => stride::kernel(launch, self),
+            "gather" => gather::kernel(launch, self),
+            "scatter" => scatter::kernel(launch, self),
             "conv3d" => conv3d::kernel(launch, self),
             "compute" => compute::kernel(launch, self),
             _ => Err(self.unknown(launch)),
@@ -211,6 +215,8 @@ impl Loaded<'_> {
         match launch.module {
             "stream" => stream::check(launch, data, self),
             "stride" => stride::check(launch, data, self),
+            "gather" => gather::check(launch, data, self),
+            "scatter" => scatter::check(launch, self),
             "conv3d" => conv3d::check(launch, data, self),
             "compute" => compute::check(launch, self),
             _ => Err(self.unknown(launch)),
@@ -450,6 +456,9 @@ mod tests {
             "stream/triad/f32@4100",
             "stride/read/64@6400",
             "stride/copy/8@6400",
+            "gather/read/4@6400",
+            "gather/kv/4096@12288",
+            "scatter/write/64@6400",
             "conv3d/direct/f32/3x9@4x3x17",
             "conv3d/depthwise/f32/3x3@4x3x17",
         ] {
@@ -559,6 +568,9 @@ mod tests {
                 ("stride/read/64@64", None),
                 ("stride/copy/4@64", Some(bulk)),
                 ("stride/copy/64@64", Some("plain")),
+                ("gather/read/64@64", None),
+                ("scatter/write/4@64", Some("plain")),
+                ("scatter/write/64@64", Some(bulk)),
                 ("conv3d/direct/f32/1x1@1x1x1", Some("plain")),
             ] {
                 let variant = variant(id);
