@@ -130,9 +130,12 @@ mod tests {
         assert!(same < 20, "{same} items have the same place");
     }
 
+    /// Places that `kernels/permutation.cuh` gave, compiled for a processor.
     #[test]
-    fn the_order_is_the_one_that_checks_and_documents_count_on() {
-        let order = Permutation::new(1000, 3);
-        assert_eq!((0..8).map(|item| order.place(item)).collect::<Vec<_>>(), [0; 8]);
+    fn the_order_is_that_of_the_kernels() {
+        let places = |items, of: &[u32]| of.iter().map(|&item| Permutation::new(items, 3).place(item)).collect::<Vec<_>>();
+        assert_eq!(places(1000, &[0, 1, 2, 3, 4, 5, 6, 7]), [482, 773, 788, 398, 749, 799, 818, 941]);
+        assert_eq!(places(1 << 32, &[0, u32::MAX]), [115_214_785, 193_293_311]);
+        assert_eq!(places((1 << 31) + 1, &[0, 1 << 31]), [115_214_785, 21_816_013]);
     }
 }
