@@ -67,6 +67,54 @@ __device__ __forceinline__ u64 weighted(u32 word, u64 index) {
     return word * (2u * (u32)index + 1u);
 }
 
+// Orders that look random, as in src/pattern/permutation.rs: every place once.
+struct Permutation {
+    u64 places;
+    u32 half_bits;
+    u32 seed;
+};
+
+__device__ __forceinline__ Permutation permutation(u64 places, u32 seed) {
+    const u32 bits = places > 1 ? 64 - __clzll(places - 1) : 0;
+    return Permutation{places, bits < 2 ? 1 : (bits + 1) / 2, seed};
+}
+
+__device__ __forceinline__ u32 half_mask(const Permutation &p) {
+    return 0xFFFFFFFFu >> (32 - p.half_bits);
+}
+
+__device__ __forceinline__ u32 mixed_half(const Permutation &p, u32 half, u32 round) {
+    return mix(half + mix(p.seed + round)) & half_mask(p);
+}
+
+// The place that comes at an index.
+__device__ __forceinline__ u64 place_of(const Permutation &p, u64 number) {
+    do {
+        u32 left = (u32)(number >> p.half_bits), right = (u32)number & half_mask(p);
+        for (u32 round = 0; round < 4; round++) {
+            const u32 mixed = left ^ mixed_half(p, right, round);
+            left = right;
+            right = mixed;
+        }
+        number = (u64)left << p.half_bits | right;
+    } while (number >= p.places);
+    return number;
+}
+
+// At which index a place comes.
+__device__ __forceinline__ u64 index_of(const Permutation &p, u64 number) {
+    do {
+        u32 left = (u32)(number >> p.half_bits), right = (u32)number & half_mask(p);
+        for (u32 round = 4; round-- > 0;) {
+            const u32 mixed = right ^ mixed_half(p, left, round);
+            right = left;
+            left = mixed;
+        }
+        number = (u64)left << p.half_bits | right;
+    } while (number >= p.places);
+    return number;
+}
+
 // How many results were wrong and the lowest wrong index, over all blocks; what was
 // expected of all results together less what they are, which must be 0; and how many
 // results were compared, so that a check that did not run is no pass.

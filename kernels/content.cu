@@ -1,6 +1,6 @@
 // targets: compute_70
 // Fills buffers before a case runs, and fills the caches with other memory.
-#include "permutation.cuh"
+#include "common.cuh"
 
 extern "C" __global__ void fill_words(u32 *out, u64 words, u32 seed, u32 data) {
     for (u64 i = global_thread(); i < words; i += global_threads()) {
@@ -14,11 +14,29 @@ extern "C" __global__ void fill_f32(float *out, u64 words, u32 seed, u32 data) {
     }
 }
 
-// Word i is the place of item i in a random order of all of them.
+// Word i is the place that comes at index i in a random order of as many places.
 extern "C" __global__ void fill_permutation(u32 *out, u64 words, u32 seed) {
-    const Permutation order(words, seed);
+    const Permutation order = permutation(words, seed);
     for (u64 i = global_thread(); i < words; i += global_threads()) {
-        out[i] = order.place((u32)i);
+        out[i] = (u32)place_of(order, i);
+    }
+}
+
+// One cycle through all lines of 128 bytes: each begins with the address of the next, and
+// the rest of it is words as above.
+extern "C" __global__ void fill_cycle(u32 *out, u64 words, u32 seed, u32 data) {
+    const u32 LINE_WORDS = 32;
+    const Permutation order = permutation(words / LINE_WORDS, seed);
+    for (u64 i = global_thread(); i < words; i += global_threads()) {
+        const u64 line = i / LINE_WORDS;
+        const u32 word = (u32)(i % LINE_WORDS);
+        if (word < 2) {
+            u64 next = index_of(order, line) + 1;
+            next = (u64)out + place_of(order, next == order.places ? 0 : next) * LINE_WORDS * 4;
+            out[i] = (u32)(next >> 32 * word);
+        } else {
+            out[i] = data_word(data, seed, i);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 // targets: compute_70
 // Chunks read from random places, and the pages of a key-value cache through their block
 // table. src/pattern/gather.rs derives grids from the numbers below.
-#include "permutation.cuh"
+#include "common.cuh"
 
 const u32 BLOCK = 256;
 // Accesses that a thread of gather_read has in flight, a block's width apart.
@@ -141,13 +141,13 @@ extern "C" __global__ void __launch_bounds__(256, 3) gather_kv(u64 *__restrict__
 
 // The word `i` of all chunks in the order of the index.
 __device__ __forceinline__ u32 gathered(const Permutation &order, u64 i, u64 chunk_words, u64 pitch_words, u32 data, u32 seed) {
-    return data_word(data, seed, (u64)order.place((u32)(i / chunk_words)) * pitch_words + i % chunk_words);
+    return data_word(data, seed, place_of(order, i / chunk_words) * pitch_words + i % chunk_words);
 }
 
 // Launched with the grid of the kernel: of each array block b is answerable for the tiles b,
 // b + grid, ... of `tile_words` words. Array a holds the sequence seed + a.
 extern "C" __global__ void __launch_bounds__(256) check_gather(const u64 *sums, u64 chunks, u64 chunk_words, u64 pitch_words, u64 tile_words, u32 arrays, u32 order_seed, u32 seed, u32 data, Status *status) {
-    const Permutation order(chunks, order_seed);
+    const Permutation order = permutation(chunks, order_seed);
     const u64 words = chunks * chunk_words;
     u64 expected = 0, balance = 0;
     for (u32 a = 0; a < arrays; a++) {

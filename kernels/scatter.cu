@@ -1,6 +1,6 @@
 // targets: compute_70
 // Chunks written to random places. src/pattern/scatter.rs derives its grid from the numbers below.
-#include "permutation.cuh"
+#include "common.cuh"
 
 const u32 BLOCK = 256;
 // Accesses of a thread, a block's width apart.
@@ -70,10 +70,10 @@ extern "C" __global__ void __launch_bounds__(256) scatter_write_16(u32 *__restri
 // Asks the order itself where a chunk is, not the index. Two chunks at one place cannot both
 // be right there, and what lies between the chunks must hold what it held before.
 extern "C" __global__ void check_scatter(const u32 *dst, u64 chunks, u64 chunk_words, u64 pitch_words, u32 order_seed, u32 seed, Status *status) {
-    const Permutation order(chunks, order_seed);
+    const Permutation order = permutation(chunks, order_seed);
     u64 compared = 0;
     for (u64 i = global_thread(); i < chunks * chunk_words; i += global_threads()) {
-        const u64 word = order.place((u32)(i / chunk_words)) * pitch_words + i % chunk_words;
+        const u64 word = place_of(order, i / chunk_words) * pitch_words + i % chunk_words;
         report(status, &compared, dst[word] != ramp_word(seed, i), word);
     }
     const u64 gap_words = pitch_words - chunk_words;

@@ -17,10 +17,11 @@ fn every_listed_case_can_be_selected_and_planned() {
             kind,
             cache_bytes: Some(32 << 20),
             free_bytes: 64 << 30,
-            units: 2,
+            units: if kind == DeviceKind::Host { 2 } else { 132 },
             threads_per_unit: 2048,
             capability: None,
             launch_limited: false,
+            peak_bytes_per_clock: Some(2431),
         };
         let id = row["case"].as_str().expect("an id");
         let selected = select(&[id.to_owned()], Profile::Quick, &facts).expect("a listed id can be selected");
@@ -33,7 +34,7 @@ fn every_listed_case_can_be_selected_and_planned() {
 fn patterns_are_listed_with_what_they_do() {
     let output = hbmark().args(["list", "patterns"]).output().expect("the program starts");
     let table = text(&output.stdout);
-    for pattern in ["compute", "stream", "stride", "gather", "scatter", "conv3d", "copy_engine"] {
+    for pattern in ["compute", "stream", "stride", "gather", "scatter", "conv3d", "copy_engine", "saturation", "latency"] {
         assert!(table.contains(pattern), "{table}");
     }
 }

@@ -23,7 +23,8 @@ impl Chart for Kv {
 
     fn new(group: &Group) -> Result<Self, String> {
         let mut rows = Rows::of(group);
-        let mut pages: Vec<u64> = (0..group.len()).flat_map(|run| &group.run(run).measurements).filter_map(|row| page_of(&row.id)).collect();
+        let mut pages: Vec<u64> =
+            (0..group.len()).flat_map(|run| &group.run(run).measurements).filter_map(|row| page_of(&row.id)).collect();
         pages.sort_unstable();
         pages.dedup();
         let paged = pages.iter().map(|&page| (format!("{} pages", words::bytes(page)), format!("{NAME}/{page}")));

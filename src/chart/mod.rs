@@ -7,16 +7,20 @@
 mod bandwidth;
 mod bars;
 pub(crate) mod beside;
+mod by_size;
 mod cards;
 mod conv3d;
 mod curves;
 mod gather;
 mod kv;
+mod latency;
+mod loaded_latency;
 mod marks;
 mod page;
 mod panel;
 mod raster;
 mod rows;
+mod saturation;
 mod stride;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -102,6 +106,19 @@ trait Chart: Sized {
     fn plot<DB: DrawingBackend>(&self, root: &Area<DB>, at: page::Rect) -> Outcome<DB>;
 }
 
+/// Every chart.
+pub(crate) const NAMES: [&str; 9] = [
+    bandwidth::Bandwidth::NAME,
+    stride::Stride::NAME,
+    gather::Gather::NAME,
+    kv::Kv::NAME,
+    conv3d::Conv3d::NAME,
+    saturation::Saturation::NAME,
+    latency::Latency::NAME,
+    loaded_latency::LoadedLatency::NAME,
+    cards::Cards::NAME,
+];
+
 /// Draws every chart that the runs have data for into `dir`, as `<name>.svg` and
 /// `<name>.png`. Charts of these names that an earlier call left there are removed, so
 /// that the folder shows these runs alone.
@@ -120,6 +137,9 @@ pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
     draw_each::<gather::Gather>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<kv::Kv>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<conv3d::Conv3d>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<saturation::Saturation>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<latency::Latency>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<loaded_latency::LoadedLatency>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<cards::Cards>(&groups_of_cards(runs), "no run of a GPU was given", dir, &mut drawn)?;
     remove_stale(dir, &drawn.files)?;
     Ok(drawn)
@@ -129,15 +149,7 @@ pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
 fn remove_stale(dir: &Path, drawn: &[PathBuf]) -> Result<(), ChartError> {
     let is_chart = |path: &Path| {
         let (Some(stem), Some(extension)) = (path.file_stem().and_then(|s| s.to_str()), path.extension()) else { return false };
-        let names = [
-            bandwidth::Bandwidth::NAME,
-            stride::Stride::NAME,
-            gather::Gather::NAME,
-            kv::Kv::NAME,
-            conv3d::Conv3d::NAME,
-            cards::Cards::NAME,
-        ];
-        let rest = names.iter().find_map(|name| stem.strip_prefix(name));
+        let rest = NAMES.iter().find_map(|name| stem.strip_prefix(name));
         let number = rest.map(|rest| rest.strip_prefix("-host").unwrap_or(rest));
         let is_number = |n: &str| n.parse::<u32>().is_ok_and(|value| value >= 2 && value.to_string() == n);
         (extension == "svg" || extension == "png") && number.is_some_and(|n| n.is_empty() || n.strip_prefix('-').is_some_and(is_number))

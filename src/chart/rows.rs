@@ -37,6 +37,11 @@ impl<'a> Group<'a> {
         self.runs[run]
     }
 
+    /// The name of a run.
+    pub(super) fn name(&self, run: usize) -> &str {
+        &self.names[run]
+    }
+
     /// The colour of each run.
     pub(super) fn colors(&self) -> Vec<RGBColor> {
         theme::PALETTE[..self.len()].to_vec()
@@ -174,7 +179,8 @@ impl<'a> Rows<'a> {
             (Level::Cache, "the data fit the last cache, so this bandwidth is not the memory's."),
             (Level::Mixed, "the last cache holds part of the data, so this bandwidth is not the memory's alone."),
         ] {
-            let rows: Vec<_> = self.drawn.iter().filter(|(_, row)| row.level == Some(level)).collect();
+            // Of a latency, the footprint says where it is that of a cache.
+            let rows: Vec<_> = self.drawn.iter().filter(|(_, row)| row.level == Some(level) && row.latency_ns.is_none()).collect();
             if rows.len() == self.drawn.len() {
                 caption.push(format!("All rows: {meaning}"));
             } else if !rows.is_empty() {

@@ -2,7 +2,8 @@
 
 use plotters::prelude::DrawingBackend;
 
-use super::curves::{Curves, KEY};
+use super::by_size::{self, KEY};
+use super::curves::Curves;
 use super::marks::Symbol;
 use super::page::{PLOT_HEIGHT_MIN, Page, Rect};
 use super::rows::{Group, Rows, array_sizes};
@@ -20,7 +21,7 @@ impl Chart for Stride {
         let mut rows = Rows::of(group);
         let panels: Vec<Curves> = [("stride/read", "Read, GB/s"), ("stride/copy", "Copy, GB/s")]
             .into_iter()
-            .filter_map(|(name, heading)| Curves::of(group, &mut rows, name, heading, "stride in bytes, log scale"))
+            .filter_map(|(name, heading)| by_size::curves(group, &mut rows, name, heading, "stride in bytes, log scale"))
             .collect();
         if panels.is_empty() {
             return Err(rows.nothing("stride"));
@@ -51,6 +52,6 @@ impl Chart for Stride {
     }
 
     fn plot<DB: DrawingBackend>(&self, root: &Area<DB>, at: Rect) -> Outcome<DB> {
-        Curves::draw_all(root, &self.panels, at)
+        by_size::draw(&self.panels, root, at)
     }
 }

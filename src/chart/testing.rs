@@ -56,6 +56,23 @@ pub(crate) fn h200_with_every_pattern() -> Run {
         conv3d("direct/f32/16x16", 64, Level::Dram, 610.0, 0.71),
         conv3d("depthwise/f32/32x32", 64, Level::Dram, 3650.0, 0.214),
     ]);
+    for (units, gbps) in [(1u64, 70.1), (2, 140.0), (4, 279.0), (8, 560.0), (33, 2250.0), (66, 4210.0), (99, 4560.0), (132, 4610.0)] {
+        let mut row = row(&format!("saturation/read/{units}"), Level::Dram, Bytes::contiguous(3840 << 20, 0), gbps);
+        row.parameters.insert("array_bytes".into(), json!(3840u64 << 20));
+        run.measurements.push(row);
+    }
+    for (bytes, level, ns) in [
+        (16u64 << 10, Level::Cache, 17.2),
+        (8 << 20, Level::Cache, 141.0),
+        (128 << 20, Level::Mixed, 402.0),
+        (GIB, Level::Dram, 598.0),
+        (32 * GIB, Level::Dram, 812.0),
+    ] {
+        run.measurements.push(latency_row(&format!("chase/{bytes}"), level, 8.0 / ns, ns));
+    }
+    for (percent, gbps, ns) in [(0, 0.0133, 601.0), (25, 1203.0, 623.0), (50, 2406.0, 661.0), (90, 4330.0, 1120.0), (100, 4560.0, 2230.0)] {
+        run.measurements.push(latency_row(&format!("loaded/{percent}"), Level::Dram, gbps, ns));
+    }
     run
 }
 
@@ -265,6 +282,13 @@ fn chunk_row(name: &str, chunk: u64, compulsory_gbps: f64) -> Measurement {
     let achieved = compulsory_gbps * (count * chunk) as f64 / compulsory as f64;
     let mut row = row(&format!("{name}/{chunk}"), Level::Dram, Bytes { compulsory, issued: None, ..bytes }, achieved);
     row.parameters.insert("array_bytes".into(), json!(GIB));
+    row
+}
+
+fn latency_row(case: &str, level: Level, gbps: f64, ns: f64) -> Measurement {
+    let mut row = row(&format!("latency/{case}"), level, Bytes::contiguous(1 << 30, 0), gbps);
+    row.latency_ns = Some(ns);
+    row.latency_cycles = Some(ns * 1.98);
     row
 }
 

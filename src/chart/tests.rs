@@ -5,6 +5,9 @@ use super::cards::Cards;
 use super::conv3d::Conv3d;
 use super::gather::Gather;
 use super::kv::Kv;
+use super::latency::Latency;
+use super::loaded_latency::LoadedLatency;
+use super::saturation::Saturation;
 use super::stride::Stride;
 use super::testing::{h200, h200_with_every_pattern, host, many, spoil};
 use super::*;
@@ -89,10 +92,15 @@ fn assert_all_well_placed(runs: &[Run]) {
     assert_well_placed(&draw_first::<Bandwidth>(runs).unwrap());
     assert_well_placed(&draw_first::<Stride>(runs).unwrap());
     assert_well_placed(&draw_first::<Conv3d>(runs).unwrap());
-    // Hosts of the tests have none of these.
-    for drawn in [draw_first::<Gather>(runs), draw_first::<Kv>(runs)] {
-        assert!(drawn.is_ok() || runs[0].device.kind == DeviceKind::Host);
-        drawn.iter().for_each(|svg| assert_well_placed(svg));
+    // Recorded hosts have none of these.
+    for svg in [
+        draw_first::<Gather>(runs),
+        draw_first::<Kv>(runs),
+        draw_first::<Saturation>(runs),
+        draw_first::<Latency>(runs),
+        draw_first::<LoadedLatency>(runs),
+    ] {
+        svg.map_or_else(|why| assert!(runs[0].device.kind == DeviceKind::Host, "{why}"), |svg| assert_well_placed(&svg));
     }
     for (_, group) in groups_of_cards(runs) {
         assert_well_placed(&svg(&Cards::new(&group).unwrap()).unwrap());
@@ -197,7 +205,7 @@ fn the_axis_of_strides_up_to_2_mib_has_labels_at_equal_distances() {
     assert_well_placed(&svg);
     let labels: Vec<String> = texts(&svg).into_iter().map(|text| text.content).collect();
     let at = |label: &str| labels.iter().position(|text| text == label);
-    assert!(at("4").is_some() && at("32").is_some() && at("256").is_some() && at("1 MiB").is_some(), "{labels:?}");
+    assert!(["4", "64", "1 KiB", "16 KiB", "256 KiB"].iter().all(|label| at(label).is_some()), "{labels:?}");
 }
 
 #[test]
@@ -366,18 +374,11 @@ fn gpus_and_hosts_have_charts_of_their_own() {
         ]
     );
     assert!(drawn.files.iter().all(|file| file.is_file()));
-    let nothing = |name: &str, what: &str| (name.to_owned(), format!("no run has a row of {what} at its default size"));
-    assert_eq!(
-        drawn.left_out,
-        [
-            nothing("stride", "stride"),
-            nothing("gather", "gather and scatter"),
-            nothing("gather-host", "gather and scatter"),
-            nothing("kv", "gather/kv"),
-            nothing("kv-host", "gather/kv"),
-            nothing("conv3d", "conv3d"),
-        ]
-    );
+    let reasons =
+        [("stride", "no run has a row of stride at its default size"), ("conv3d", "no run has a row of conv3d at its default size")];
+    for (name, why) in reasons {
+        assert!(drawn.left_out.contains(&(name.to_owned(), why.to_owned())), "{:?}", drawn.left_out);
+    }
     let bandwidth = fs::read_to_string(dir.path().join("bandwidth.svg")).unwrap();
     assert!(bandwidth.contains("NVIDIA H200") && !bandwidth.contains("Xeon"));
 }
@@ -394,7 +395,7 @@ fn without_runs_every_chart_is_left_out_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let drawn = draw_all(&[], dir.path()).unwrap();
     assert!(drawn.files.is_empty());
-    assert_eq!(drawn.left_out.len(), 6);
+    assert_eq!(drawn.left_out.len(), NAMES.len());
     assert!(drawn.left_out.iter().all(|(_, why)| why.starts_with("no run ")), "{:?}", drawn.left_out);
 }
 
@@ -487,7 +488,7 @@ fn the_same_runs_give_the_same_bytes() {
     let runs = many(2);
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [a, b] = dirs.each_ref().map(|dir| draw_all(&runs, dir.path()).unwrap().files);
-    assert_eq!(a.len(), 8);
+    assert_eq!(a.len(), 2 * NAMES.len());
     for (a, b) in a.iter().zip(&b) {
         assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap(), "{}", a.display());
     }
@@ -515,4 +516,27 @@ fn a_folder_that_cannot_be_made_is_named() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let error = draw_all(&[h200()], file.path()).unwrap_err().to_string();
     assert!(error.contains(file.path().to_str().unwrap()) && error.contains("choose a folder"), "{error}");
+}
+
+#[test]
+fn the_saturation_chart_names_the_fewest_multiprocessors_with_nine_tenths_of_the_best() {
+    let text = text_of(&draw_first::<Saturation>(&[h200_with_every_pattern()]).unwrap());
+    assert!(text.contains("with 90 % of the best: NVIDIA H200: 66 of 132 multiprocessors (4210 GB/s)"), "{text}");
+}
+
+#[test]
+fn the_latency_chart_tells_the_last_cache_and_calls_no_row_a_bandwidth() {
+    let text = text_of(&draw_first::<Latency>(&[h200_with_every_pattern()]).unwrap());
+    assert!(text.contains("last cache 60 MiB") && text.contains("16 KiB") && !text.contains("this bandwidth"), "{text}");
+}
+
+#[test]
+fn an_unsound_latency_is_named_and_not_drawn() {
+    let mut run = h200_with_every_pattern();
+    spoil(&mut run, "latency/loaded/90");
+    run.measurements.iter_mut().filter(|row| row.id.starts_with("latency/chase")).for_each(|row| row.latency_ns = None);
+    let text = text_of(&draw_first::<LoadedLatency>(std::slice::from_ref(&run)).unwrap());
+    assert!(text.contains("Not drawn: latency/loaded/90 (unverified)"), "{text}");
+    let why = draw_first::<Latency>(&[run]).unwrap_err();
+    assert!(why.contains("latency/chase/16384 (no usable latency)"), "{why}");
 }

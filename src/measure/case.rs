@@ -1,5 +1,6 @@
 //! One case on one device: what the device gave, and the row that it makes.
 
+use std::cell::Cell;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -8,8 +9,8 @@ use super::marks::marks;
 use super::poll::{Poller, Stamped};
 use super::telemetry::{Sampled, summarise};
 use super::{Bounds, Budget, Samples, sample, statistics, stop_rules, verdict, verify, warm_up};
-use crate::device::{Device, DeviceError, Variant, Verification};
-use crate::pattern::{self, CacheState, Case, Data, DeviceKind, Facts, Level, Parameters, Profile};
+use crate::device::{Device, DeviceError, Program, Variant, Verification};
+use crate::pattern::{CacheState, Case, Data, DeviceKind, Facts, Level, Parameters, Plan, Profile, Report, Told};
 use crate::record::{Claim, Measurement, Missing, Peaks, Status, Time, known};
 
 /// The run was ended by the user; the document holds the finished cases.
@@ -81,6 +82,7 @@ struct Observed {
     variant: Variant,
     memory_taken_bytes: Result<u64, String>,
     samples: Samples,
+    told: Told,
     readings: Result<Vec<Stamped>, String>,
     verification: Verification,
     wall_s: f64,
@@ -103,9 +105,18 @@ fn observe(
     let samples = sample(program.as_mut(), execution_ns, settings.cache, budget, &stop_rules(budget), go_on);
     let readings = poller.and_then(Poller::end);
     let Some(samples) = samples? else { return Ok(None) };
+    let told = case.report.map_or(Ok(Told::default()), |report| told(program.as_mut(), &case.plan, report))?;
     let verification = verify(program.as_mut(), &case.plan, settings.data)?;
     let (variant, memory_taken_bytes) = (program.variant(), program.memory_taken_bytes());
-    Ok(Some(Observed { variant, memory_taken_bytes, samples, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
+    Ok(Some(Observed { variant, memory_taken_bytes, samples, told, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
+}
+
+/// What the kernel tells of the last execution.
+fn told(program: &mut dyn Program, plan: &Plan, report: Report) -> Result<Told, DeviceError> {
+    let told = Cell::new(Told::default());
+    let words = (plan.buffers[report.buffer].bytes / 4) as usize;
+    program.alter(report.buffer, &|all| told.set((report.read)(&all[..words])))?;
+    Ok(told.into_inner())
 }
 
 /// Above this, the clocks of device and machine contradict each other: no work ends before it was waited for.
@@ -116,7 +127,8 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
     let sorted = statistics::sorted(&observed.samples.ns);
     let median = statistics::quantile(&sorted, 0.5);
     let theoretical = peaks.memory_theoretical_gbps();
-    let achieved_gbps = case.bytes.requested() as f64 / median;
+    let bytes = case.bytes.and_read(observed.told.read_bytes);
+    let achieved_gbps = bytes.requested() as f64 / median;
     let achieved_gflops = case.flops as f64 / median;
 
     let mut missing = Missing::new();
@@ -133,7 +145,10 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         missing.insert("fraction_of_theoretical".into(), "there is no theoretical_gflops".into());
     }
     let fraction_of_peak = known(&mut missing, "fraction_of_peak", fraction_of_peak(case, achieved_gbps, theoretical));
-    let mut notes = case.notes.clone();
+    let latency_ns = known(&mut missing, "latency_ns", latency_ns(case, median));
+    let latency_cycles = latency_ns.zip(sm_clock_mhz).map(|(ns, mhz)| ns * mhz / 1e3).ok_or("there is no latency_ns, or no clock");
+    let latency_cycles = known(&mut missing, "latency_cycles", latency_cycles.map_err(str::to_owned));
+    let mut notes = [case.notes.clone(), observed.told.notes].concat();
     let compute_utilization = known(&mut missing, "compute_utilization", utilization(case, achieved_gflops, peaks));
     if compute_utilization.is_some_and(|utilization| utilization > 1.0) {
         notes.push("above the arithmetic peak that this run measured: that was too low, so repeat the run on an idle machine".to_owned());
@@ -192,7 +207,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         footprint_bytes: Some(footprint),
         memory_taken_bytes: known(&mut missing, "memory_taken_bytes", observed.memory_taken_bytes),
         notes,
-        bytes: Some(case.bytes),
+        bytes: Some(bytes),
         flops: Some(case.flops),
         compute_pipe: case.compute_pipe.map(|pipe| pipe.name().to_owned()),
         time_ns: Some(Time {
@@ -209,8 +224,10 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         }),
         samples_ns: observed.samples.ns,
         achieved_gbps: Some(achieved_gbps),
-        compulsory_gbps: Some(case.bytes.compulsory as f64 / median),
+        compulsory_gbps: Some(bytes.compulsory as f64 / median),
         fraction_of_peak,
+        latency_ns,
+        latency_cycles,
         achieved_gflops: Some(achieved_gflops),
         compute_utilization,
         theoretical_gflops,
@@ -229,18 +246,27 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
     row
 }
 
+/// The time of one access in a case that measures it.
+fn latency_ns(case: &Case, median_ns: f64) -> Result<f64, String> {
+    case.accesses.map(|accesses| median_ns / accesses as f64).ok_or_else(|| "the case measures no latency".into())
+}
+
+/// Why the bandwidth of a case is not that of the memory; none where it is.
+fn not_of_memory(case: &Case) -> Option<&'static str> {
+    if case.accesses.is_some() {
+        return Some("the case measures a latency");
+    }
+    (case.level != Level::Dram).then_some("the case does not exercise the memory alone")
+}
+
 /// What the memory was asked for in all samples, if that is what the case exercises.
 fn requested_bytes(case: &Case, samples: &Samples) -> Result<f64, &'static str> {
-    if case.level != Level::Dram {
-        return Err("the case does not exercise the memory alone");
-    }
+    not_of_memory(case).map_or(Ok(()), Err)?;
     Ok(case.bytes.requested() as f64 * samples.ns.len() as f64 * f64::from(samples.executions))
 }
 
 fn fraction_of_peak(case: &Case, achieved_gbps: f64, theoretical_gbps: Option<f64>) -> Result<f64, String> {
-    if case.level != pattern::Level::Dram {
-        return Err("the case does not exercise the memory alone".into());
-    }
+    not_of_memory(case).map_or(Ok(()), Err)?;
     theoretical_gbps.map(|peak| achieved_gbps / peak).ok_or_else(|| "the theoretical peak is not known".into())
 }
 
@@ -285,9 +311,8 @@ fn status_of_device(error: &DeviceError) -> Status {
 mod tests {
     use super::*;
     use crate::measure::testing::{SETTINGS, Sensing, Steady, peaks, row};
-    use crate::pattern::CaseId;
+    use crate::pattern::{self, CaseId};
     use crate::record::{Mark, Verdict};
-    use std::cell::Cell;
 
     #[test]
     fn bandwidth_counts_requested_bytes_over_the_median_and_utilization_the_measured_peak() {

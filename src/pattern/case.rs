@@ -59,11 +59,40 @@ impl Bytes {
         self.requested_read.saturating_add(self.requested_write)
     }
 
+    /// With `read` bytes more that are read once each, in contiguous pieces.
+    #[must_use]
+    pub fn and_read(self, read: u64) -> Self {
+        Self {
+            requested_read: self.requested_read.saturating_add(read),
+            compulsory: self.compulsory.saturating_add(read),
+            issued: self.issued.map(|issued| issued.saturating_add(read)),
+            ..self
+        }
+    }
+
     /// A contiguous pass: what is requested is what is issued and what must move.
     pub fn contiguous(read: u64, write: u64) -> Self {
         let total = read.saturating_add(write);
         Self { requested_read: read, requested_write: write, compulsory: total, issued: Some(total), dram: None }
     }
+}
+
+/// Where a kernel tells what nobody knows before it has run, such as how much it read until it was stopped.
+#[derive(Debug, Clone, Copy)]
+pub struct Report {
+    /// The plan's buffer that it stands in, an output.
+    pub buffer: usize,
+    /// What the words of that buffer say after an execution.
+    pub read: fn(&[u32]) -> Told,
+}
+
+/// What a kernel told of an execution.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Told {
+    /// Bytes that it read once each, beyond those that its case counts.
+    pub read_bytes: u64,
+    /// What a reader of its row must know.
+    pub notes: Vec<String>,
 }
 
 /// Named parameters, in the order in which people read them.
@@ -84,6 +113,11 @@ pub struct Case {
     pub flops: u64,
     /// Where those operations run; none for cases without flops.
     pub compute_pipe: Option<Pipe>,
+    /// Accesses of one execution, each of which waits for the one before it, in a case that measures how
+    /// long one takes: its time over their number is the row's latency. None in all others.
+    pub accesses: Option<u64>,
+    /// What the kernel itself tells of an execution; none where everything is known beforehand.
+    pub report: Option<Report>,
     /// What a reader must know beside the figures, such as a capped buffer.
     pub notes: Vec<String>,
     /// How a device carries it out.

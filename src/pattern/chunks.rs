@@ -1,12 +1,13 @@
 //! Where the chunks of `gather` and `scatter` lie: how large they are, how far apart,
 //! how many, and what the index costs that says where each is.
 
-use super::permutation::Permutation;
 use super::size::{Sizing, default_size, size_of};
 use super::{CaseId, DeviceKind, Facts, Parameters, PlanError};
 
 /// A place in an index.
 const PLACE_BYTES: u64 = 4;
+/// The most that such places can tell apart.
+const COUNT_MAX: u64 = 1 << 32;
 /// What a GPU's chunks take together when the user names no size: on every card the same,
 /// so that the reach of its address translation is put to one test, and several times the
 /// last cache of any card yet.
@@ -66,10 +67,10 @@ impl Chunks {
         if count == 0 {
             return Err(PlanError::Invalid(format!("'{id}': no chunk of {pitch_bytes} bytes fits into {} bytes", sizing.bytes_each)));
         }
-        if count > Permutation::ITEMS_MAX {
+        if count > COUNT_MAX {
             return Err(PlanError::Invalid(format!(
                 "'{id}': an index of 32-bit places orders up to 2^32 chunks and these are {count}; @{} would be the most",
-                Permutation::ITEMS_MAX * pitch_bytes
+                COUNT_MAX * pitch_bytes
             )));
         }
         if count > room_for(facts.free_bytes / 10 * 9) {
@@ -178,6 +179,7 @@ pub fn ids(name: &str, profile: super::Profile, kind: DeviceKind) -> Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern::permutation::Permutation;
     use proptest::prelude::*;
 
     fn chunks(id: &str, facts: &Facts, chunk_bytes: u64) -> Result<Chunks, PlanError> {
@@ -233,7 +235,9 @@ mod tests {
     fn an_array_that_fits_only_without_its_index_is_refused() {
         let facts = Facts { free_bytes: 1 << 30, ..Facts::H200 };
         let bytes = (1u64 << 30) / 10 * 9 / 32 * 32;
-        assert!(matches!(chunks(&format!("gather/read/4@{bytes}"), &facts, 4), Err(PlanError::TooLarge(why)) if why.contains("with the index")));
+        assert!(
+            matches!(chunks(&format!("gather/read/4@{bytes}"), &facts, 4), Err(PlanError::TooLarge(why)) if why.contains("with the index"))
+        );
     }
 
     #[test]
@@ -246,6 +250,36 @@ mod tests {
         assert!(refused("18446744073709551615", 4).contains("; 1073741824 would be"));
         assert_eq!(power_of_two(&id, "064", "a chunk", 4), None);
         assert_eq!(power_of_two(&id, "64", "a chunk", 4), Some(Ok(64)));
+    }
+
+    /// Places that `place_of` of `kernels/common.cuh` gave, compiled for a processor.
+    #[test]
+    fn the_order_is_that_of_the_kernels() {
+        let of = |places: u64| [0, 1, places - 2, places - 1].map(|index| Permutation::new(places, 3).place(index));
+        assert_eq!(of(1000), [878, 234, 444, 186]);
+        assert_eq!(of(1 << 32), [1_716_062_512, 1_350_061_648, 3_498_627_185, 1_161_532_204]);
+        assert_eq!(of((1 << 32) + 5), [2_228_782_314, 4_238_841_847, 176_702_292, 2_201_993_364]);
+    }
+
+    #[test]
+    fn the_order_has_no_constant_stride_and_asks_for_every_part_of_the_memory_all_the_time() {
+        for places in [100_003u64, 1 << 18] {
+            let order = Permutation::new(places, 0x5EED_0001);
+            let all: Vec<u64> = (0..places).map(|index| order.place(index)).collect();
+            // A stride shows as a distance that comes often: by chance one comes ten times or so.
+            let mut distances = std::collections::HashMap::<u64, u32>::new();
+            all.windows(2).for_each(|pair| *distances.entry((pair[1] + places - pair[0]) % places).or_default() += 1);
+            assert!(distances.values().all(|n| *n < 16), "{:?}", distances.values().max());
+            for window in all.chunks_exact(4096) {
+                let (mut parts, mut channels) = ([0u32; 16], [0u32; 16]);
+                for place in window {
+                    parts[(place * 16 / places) as usize] += 1;
+                    channels[(place % 16) as usize] += 1;
+                }
+                // 256 each, with a deviation of 15.5.
+                assert!(parts.iter().chain(&channels).all(|n| (170..345).contains(n)), "{parts:?} {channels:?}");
+            }
+        }
     }
 
     proptest! {

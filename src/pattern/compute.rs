@@ -86,6 +86,8 @@ impl Pattern for Compute {
             bytes: Bytes::contiguous(bytes, bytes),
             flops: chains * u64::from(iterations) * 2,
             compute_pipe: Some(Pipe::FmaF32),
+            accesses: None,
+            report: None,
             notes: Vec::new(),
             plan: Plan {
                 compared: chains,

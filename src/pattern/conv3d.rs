@@ -165,6 +165,8 @@ impl Pattern for Conv3d {
             bytes: Bytes { issued, ..Bytes::contiguous(read, write) },
             flops: shape.flops(),
             compute_pipe: Some(Pipe::FmaF32),
+            accesses: None,
+            report: None,
             notes: Vec::new(),
             plan,
         })

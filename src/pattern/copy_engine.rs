@@ -50,6 +50,8 @@ impl Pattern for CopyEngine {
             bytes: Bytes::contiguous(array, array),
             flops: 0,
             compute_pipe: None,
+            accesses: None,
+            report: None,
             notes: sizing.notes,
             plan: Plan {
                 buffers: vec![Buffer::output(array), Buffer::words(array, SEED)],

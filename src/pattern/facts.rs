@@ -51,6 +51,9 @@ pub struct Facts {
     pub capability: Option<(u32, u32)>,
     /// Whether the driver ends a kernel that runs for some seconds, as on cards that drive a display.
     pub launch_limited: bool,
+    /// Bytes that the memory can move in one clock of the multiprocessors, at the highest clocks of both by the
+    /// attributes of a GPU; none where these are not told.
+    pub peak_bytes_per_clock: Option<u32>,
 }
 
 #[cfg(test)]
@@ -64,6 +67,7 @@ impl Facts {
         threads_per_unit: 2048,
         capability: Some((9, 0)),
         launch_limited: false,
+        peak_bytes_per_clock: Some(2431),
     };
 
     /// A small server.
@@ -75,5 +79,6 @@ impl Facts {
         threads_per_unit: 1,
         capability: None,
         launch_limited: false,
+        peak_bytes_per_clock: None,
     };
 }

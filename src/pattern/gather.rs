@@ -120,6 +120,8 @@ impl Pattern for Gather {
             },
             flops: 0,
             compute_pipe: None,
+            accesses: None,
+            report: None,
             notes,
             plan: plan(operation, chunks, facts),
         })
@@ -208,8 +210,11 @@ mod tests {
         for id in Gather.ids(Profile::Full, DeviceKind::Cuda) {
             let c = case(&id);
             let launch = work(&c);
-            let (_, access, unroll) =
-                if id.contains("/kv/") { Operation::Kv.kernel(0) } else { Operation::Read.kernel(c.parameters["chunk_bytes"].as_u64().unwrap()) };
+            let (_, access, unroll) = if id.contains("/kv/") {
+                Operation::Kv.kernel(0)
+            } else {
+                Operation::Read.kernel(c.parameters["chunk_bytes"].as_u64().unwrap())
+            };
             let arrays = if id.contains("/kv/") { 2 } else { 1 };
             let passes = c.bytes.requested_read as f64 / (access * unroll * arrays) as f64;
             assert_eq!(c.bytes.issued.unwrap() as f64, passes * f64::from(launch.body.unwrap().load_bytes), "{id}");
@@ -228,7 +233,13 @@ mod tests {
     /// Also of more than 2^32 words.
     #[test]
     fn every_block_has_a_tile_and_every_tile_a_block() {
-        for id in ["gather/read/4@32", "gather/read/64@640000", "gather/read/32@68719476736", "gather/kv/4096@4096", "gather/kv/65536@34359738368"] {
+        for id in [
+            "gather/read/4@32",
+            "gather/read/64@640000",
+            "gather/read/32@68719476736",
+            "gather/kv/4096@4096",
+            "gather/kv/65536@34359738368",
+        ] {
             let c = case(id);
             let launch = work(&c);
             let Arg::U64(tile_words) = c.plan.check.args[4] else { unreachable!() };

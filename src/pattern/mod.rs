@@ -14,10 +14,13 @@ pub mod data;
 mod facts;
 mod gather;
 mod id;
+pub(crate) mod latency;
 mod launch_limit;
-mod permutation;
+pub(crate) mod permutation;
 mod pipe;
 mod plan;
+pub(crate) mod reading;
+mod saturation;
 mod scatter;
 mod select;
 mod size;
@@ -25,14 +28,13 @@ mod stream;
 pub(crate) mod stride;
 
 pub use cache_state::{CacheState, eviction_bytes};
-pub use case::{Bytes, Case, Level, Parameters};
+pub use case::{Bytes, Case, Level, Parameters, Report, Told};
 pub use conv3d::{Convolution, Shape as ConvolutionShape};
 pub use data::Data;
 pub use facts::{DeviceKind, Facts};
 pub use id::CaseId;
-pub use permutation::Permutation;
 pub use pipe::Pipe;
-pub use plan::{Arg, Body, Buffer, Content, Launch, Plan, Work};
+pub use plan::{Arg, Body, Buffer, Content, LINE_BYTES, Launch, Plan, Work};
 pub use select::{SelectError, select};
 pub use size::{Sizing, default_size};
 pub use stream::Operation as StreamOperation;
@@ -89,6 +91,11 @@ pub trait Pattern: Sync {
     /// The ids, without sizes, that `profile` measures on a device of this kind.
     fn ids(&self, profile: Profile, kind: DeviceKind) -> Vec<String>;
 
+    /// As [`Self::ids`], on one device: some patterns go as far as its memory or its multiprocessors do.
+    fn ids_on(&self, profile: Profile, facts: &Facts) -> Vec<String> {
+        self.ids(profile, facts.kind)
+    }
+
     /// Small cases of awkward sizes that together run every kernel of the pattern: with
     /// them a device shows in a moment that it computes and checks right.
     fn trials(&self) -> &'static [&'static str];
@@ -110,6 +117,8 @@ pub const PATTERNS: &[&dyn Pattern] = &[
     &scatter::Scatter,
     &conv3d::Conv3d,
     &copy_engine::CopyEngine,
+    &saturation::Saturation,
+    &latency::Latency,
 ];
 
 /// The pattern that an id belongs to.

@@ -1,6 +1,10 @@
 //! How a case is carried out: buffers, one piece of timed work, and the kernels
 //! that check its result. Names and numbers only, so that plans are tested with no device.
 
+/// Distance between two links of a cycle, in bytes: the line of an NVIDIA GPU, and the pair of lines that
+/// prefetchers of processors fetch together. No access to one link brings another nearer.
+pub const LINE_BYTES: u64 = 128;
+
 /// What a buffer holds before the work runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
@@ -14,10 +18,16 @@ pub enum Content {
         /// Chooses the sequence.
         seed: u32,
     },
-    /// Word `i` is the place of item `i` in the random order [`super::Permutation`] of as many
-    /// items as the buffer has words, whatever data the case runs on.
+    /// Word `i` is the place that comes at index `i` in the order [`super::permutation::Permutation`] of as
+    /// many places as the buffer has words, whatever data the case runs on.
     Permutation {
         /// Chooses the order.
+        seed: u32,
+    },
+    /// One cycle through all lines of [`LINE_BYTES`]: each begins with the address, in the device's own
+    /// memory, of the line that comes [`super::permutation::Permutation::after`] it; the rest is words.
+    Cycle {
+        /// Chooses the order, and the words.
         seed: u32,
     },
     /// [`super::data::POISON`] in every word: an output that stays so was not written.
@@ -44,9 +54,14 @@ impl Buffer {
         Self { bytes, content: Content::Numbers { seed } }
     }
 
-    /// An index of so many items in a random order.
-    pub const fn permutation(items: u64, seed: u32) -> Self {
-        Self { bytes: items * 4, content: Content::Permutation { seed } }
+    /// An index of so many places in a random order.
+    pub const fn permutation(places: u64, seed: u32) -> Self {
+        Self { bytes: places * 4, content: Content::Permutation { seed } }
+    }
+
+    /// Links to follow.
+    pub const fn cycle(bytes: u64, seed: u32) -> Self {
+        Self { bytes, content: Content::Cycle { seed } }
     }
 
     /// An output.
@@ -102,7 +117,7 @@ pub struct Launch {
     pub(crate) module: &'static str,
     /// The entry's name.
     pub(crate) kernel: &'static str,
-    /// Blocks; ignored by the host device, which runs one share on each worker.
+    /// Blocks; the host device runs one share on each worker, and of some kernels only on as many as there are blocks.
     pub(crate) grid: u32,
     /// Threads in a block; ignored by the host device.
     pub(crate) block: u32,

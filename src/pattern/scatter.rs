@@ -57,9 +57,12 @@ impl Pattern for Scatter {
             },
             flops: 0,
             compute_pipe: None,
+            accesses: None,
+            report: None,
             notes,
-            plan: plan(chunks, facts)
-                .ok_or_else(|| PlanError::Invalid(format!("'{id}' takes more blocks than a launch has; choose a smaller size after '@'")))?,
+            plan: plan(chunks, facts).ok_or_else(|| {
+                PlanError::Invalid(format!("'{id}' takes more blocks than a launch has; choose a smaller size after '@'"))
+            })?,
         })
     }
 }

@@ -26,14 +26,14 @@ pub enum SelectError {
 /// The cases that `names` (patterns, beginnings of ids, or ids with a size) select
 /// on this device; without names, all of the profile.
 ///
-/// A name selects from the profile first and from the larger ones when the
+/// A name selects from the profile first and from the next larger one when the
 /// profile has none of it, so an exact id always works. The order is the suite's.
 ///
 /// # Errors
 /// When a name matches nothing, with the nearest name.
 pub fn select(names: &[String], profile: Profile, facts: &Facts) -> Result<Vec<CaseId>, SelectError> {
     if names.is_empty() {
-        return Ok(ids(profile, facts.kind).iter().map(|id| CaseId::new(id)).collect());
+        return Ok(ids_on(profile, facts).iter().map(|id| CaseId::new(id)).collect());
     }
     let mut chosen: Vec<CaseId> = Vec::new();
     for name in names {
@@ -51,9 +51,8 @@ pub fn select(names: &[String], profile: Profile, facts: &Facts) -> Result<Vec<C
 fn matching(name: &str, profile: Profile, facts: &Facts) -> Result<Vec<CaseId>, SelectError> {
     let kind = facts.kind;
     let wanted = CaseId::new(name.trim_end_matches('/'));
-    let within = |profile, kind| -> Vec<CaseId> {
-        ids(profile, kind)
-            .iter()
+    let within = |ids: Vec<String>| -> Vec<CaseId> {
+        ids.iter()
             // What has a size of its own takes no other.
             .filter(|id| wanted.size().is_none() || !id.contains('@'))
             .filter(|id| *id == wanted.name() || id.strip_prefix(wanted.name()).is_some_and(|rest| rest.starts_with('/')))
@@ -63,19 +62,20 @@ fn matching(name: &str, profile: Profile, facts: &Facts) -> Result<Vec<CaseId>, 
             })
             .collect()
     };
+    // What the profile leaves out is measured as in the next one that has it.
     for profile in [profile, Profile::Standard, Profile::Full] {
-        let found = within(profile, kind);
+        let found = within(ids_on(profile, facts));
         if !found.is_empty() {
             return Ok(found);
         }
     }
-    let elsewhere = || [DeviceKind::Cuda, DeviceKind::Host].iter().any(|&k| k != kind && !within(Profile::Full, k).is_empty());
+    let elsewhere = || [DeviceKind::Cuda, DeviceKind::Host].iter().any(|&k| k != kind && !within(ids(Profile::Full, k)).is_empty());
     // A stride or a channel count outside the sweeps is still a case of its pattern.
     match pattern_of(&wanted).map(|pattern| pattern.case(&wanted, facts)) {
         Some(Err(PlanError::Unsupported(_))) => Err(SelectError::NotHere { name: name.to_owned(), kind }),
         Some(Err(PlanError::Unknown(_))) | None if elsewhere() => Err(SelectError::NotHere { name: name.to_owned(), kind }),
         Some(Err(PlanError::Unknown(_))) | None => {
-            Err(SelectError::Unknown { name: name.to_owned(), nearest: nearest(wanted.name(), kind) })
+            Err(SelectError::Unknown { name: name.to_owned(), nearest: nearest(wanted.name(), facts) })
         }
         // Whatever else is wrong with it is said when it is planned.
         Some(_) => Ok(vec![wanted]),
@@ -86,10 +86,14 @@ fn ids(profile: Profile, kind: DeviceKind) -> Vec<String> {
     PATTERNS.iter().flat_map(|p| p.ids(profile, kind)).collect()
 }
 
-fn nearest(name: &str, kind: DeviceKind) -> Option<String> {
+fn ids_on(profile: Profile, facts: &Facts) -> Vec<String> {
+    PATTERNS.iter().flat_map(|p| p.ids_on(profile, facts)).collect()
+}
+
+fn nearest(name: &str, facts: &Facts) -> Option<String> {
     let name = name.to_lowercase();
     let mut names: Vec<String> = PATTERNS.iter().map(|p| p.name().to_owned()).collect();
-    names.extend(ids(Profile::Full, kind));
+    names.extend(ids_on(Profile::Full, facts));
     names
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(&name, &candidate), candidate))

@@ -101,8 +101,7 @@ pub fn size_of(id: &CaseId, facts: &Facts, arrays: u64, element_bytes: u64) -> R
     let total = bytes
         .checked_mul(arrays)
         .ok_or_else(|| PlanError::Invalid(format!("'{id}': {arrays} buffers of {bytes} bytes overflow a 64-bit size")))?;
-    // A tenth stays free for the context, the program itself and whoever else is here.
-    if total > facts.free_bytes / 10 * 9 {
+    if total > room_bytes(facts) {
         return Err(PlanError::TooLarge(format!(
             "'{id}' needs {arrays} buffers of {bytes} bytes, {} MiB together, and {} MiB are free, of which a tenth is left to others; choose a smaller size after '@', or none for the default",
             total / MIB,
@@ -110,6 +109,12 @@ pub fn size_of(id: &CaseId, facts: &Facts, arrays: u64, element_bytes: u64) -> R
         )));
     }
     Ok(Sizing { bytes_each: bytes, notes: Vec::new() })
+}
+
+/// What buffers may take of the free memory, in bytes: a tenth stays free for the context, the program
+/// itself and whoever else is here.
+pub(super) fn room_bytes(facts: &Facts) -> u64 {
+    facts.free_bytes / 10 * 9
 }
 
 fn too_little(free: u64, needed: u64) -> PlanError {

@@ -154,6 +154,8 @@ impl Pattern for Stream {
             bytes: Bytes::contiguous(array * operation.arrays_read(), array * operation.arrays_written()),
             flops: elements * operation.flops_per_element(),
             compute_pipe: (operation.flops_per_element() > 0).then_some(Pipe::FmaF32),
+            accesses: None,
+            report: None,
             notes: sizing.notes,
             plan: plan(operation, array, facts),
         })

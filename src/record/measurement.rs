@@ -134,8 +134,16 @@ pub struct Measurement {
     pub achieved_gbps: Option<f64>,
     /// Compulsory bytes over the median, 10^9 B/s.
     pub compulsory_gbps: Option<f64>,
-    /// Achieved over the theoretical memory peak, a fraction that is never clamped; null where the level is not dram.
+    /// Achieved over the theoretical memory peak, a fraction that is never clamped; null where the level is not dram, or
+    /// a latency is measured.
     pub fraction_of_peak: Option<f64>,
+    /// In rows that measure a latency: the time of one access that waits for the one before it, ns. Their bandwidth is
+    /// what such accesses, or those beside them, happen to move, and no measure of the memory's.
+    #[serde(default)]
+    pub latency_ns: Option<f64>,
+    /// The same in clocks of the multiprocessors, at `sm_clock_mhz`.
+    #[serde(default)]
+    pub latency_cycles: Option<f64>,
     /// Flops over the median, 10^9 flops/s.
     pub achieved_gflops: Option<f64>,
     /// Achieved over the measured peak of the pipe, a fraction that is never clamped; 0 without flops.
@@ -190,6 +198,8 @@ impl Measurement {
             achieved_gbps: None,
             compulsory_gbps: None,
             fraction_of_peak: None,
+            latency_ns: None,
+            latency_cycles: None,
             achieved_gflops: None,
             compute_utilization: None,
             theoretical_gflops: None,

@@ -12,6 +12,7 @@ pub(super) enum Column {
     OfPeak,
     Flops,
     Utilization,
+    Latency,
     Time,
     Noise,
     Verified,
@@ -20,8 +21,23 @@ pub(super) enum Column {
 
 impl Column {
     /// All columns, in the order in which they are read.
-    pub(super) const ALL: [Self; 9] =
-        [Self::Case, Self::Bandwidth, Self::OfPeak, Self::Flops, Self::Utilization, Self::Time, Self::Noise, Self::Verified, Self::Verdict];
+    pub(super) const ALL: [Self; 10] = [
+        Self::Case,
+        Self::Bandwidth,
+        Self::OfPeak,
+        Self::Flops,
+        Self::Utilization,
+        Self::Latency,
+        Self::Time,
+        Self::Noise,
+        Self::Verified,
+        Self::Verdict,
+    ];
+
+    /// Whether the run has anything to show in it: few runs have latencies.
+    pub(super) fn is_of(self, run: &Run) -> bool {
+        self != Self::Latency || run.measurements.iter().any(|row| row.latency_ns.is_some())
+    }
 
     /// Its head.
     pub(super) const fn head(self) -> &'static str {
@@ -31,6 +47,7 @@ impl Column {
             Self::OfPeak => "% of peak",
             Self::Flops => "GFLOP/s",
             Self::Utilization => "compute utilization %",
+            Self::Latency => "latency ns",
             Self::Time => "time",
             Self::Noise => "±noise %",
             Self::Verified => "verified",
@@ -104,6 +121,7 @@ pub(super) fn cells(row: &Measurement, footnotes: &mut Footnotes) -> Vec<String>
             Column::OfPeak => percent(row.fraction_of_peak, 1),
             Column::Flops => figure(row.achieved_gflops),
             Column::Utilization => percent(row.compute_utilization, 1),
+            Column::Latency => figure(row.latency_ns),
             Column::Time => time.filter(|time| time.median.is_finite()).map_or(UNKNOWN.to_owned(), |time| words::duration(time.median)),
             Column::Noise => percent(time.map(|time| time.noise_fraction), 2),
             Column::Verified => match row.verified {
@@ -200,6 +218,11 @@ pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
     } else {
         format!("compute utilization: of the peak measured in the same run, {}", peaks.join(", "))
     });
+    if Column::Latency.is_of(run) {
+        lines.push(
+            "latency: the time of one access that waits for the one before it; GB/s of these rows is no measure of the memory".to_owned(),
+        );
+    }
     let has = |level| run.measurements.iter().any(|row| row.status == Status::Ok && row.level == Some(level));
     if has(Level::Cache) {
         lines.push("cache: the data fit the last cache, so GB/s is not the memory's".to_owned());
@@ -261,7 +284,7 @@ mod tests {
     fn a_row_without_figures_shows_its_status_and_its_reason() {
         let row = Measurement::without_figures("stride/read/4", "stride", Status::Unsupported, "no kernel\nhere".into());
         let mut notes = Footnotes::default();
-        assert_eq!(cells(&row, &mut notes).join(" "), "stride/read/4 - - - - - - - unsupported [1]");
+        assert_eq!(cells(&row, &mut notes).join(" "), "stride/read/4 - - - - - - - - unsupported [1]");
         assert_eq!(notes.lines(), ["[1] no kernel here"]);
     }
 
@@ -272,7 +295,7 @@ mod tests {
         let row = run.measurements.iter().find(|row| row.id == "stream/copy/f32").unwrap();
         let mut notes = Footnotes::default();
         let cells = cells(row, &mut notes);
-        assert_eq!(cells[7..], ["NO", "unverified [1]"]);
+        assert_eq!(cells[8..], ["NO", "unverified [1]"]);
         assert!(notes.lines()[0].contains("12 wrong results, the first at index 5"), "{:?}", notes.lines());
     }
 

@@ -27,6 +27,7 @@ const HOW_TO_READ: &str = "\
 - **GB/s** counts requested bytes: each element that is read and each that is written once, over the median time. 1 GB/s is 10^9 bytes a second. A copy counts both directions.
 - **% of peak** is GB/s over the theoretical peak of the memory, 2 x memory clock x bus width / 8. It is given only where the data are several times larger than the last cache.
 - **compute utilization** is the floating-point operations a second over the peak that the same run measured on the same kind of arithmetic unit.
+- **latency** is the time of one access that waits for the one before it; the bandwidth of such rows is no measure of the memory's.
 - **±noise** is half the width of the 95 % bootstrap interval of the median, over the median.
 - **verified** says whether every result that the device returned was right. **verdict** is `ok` only for verified rows that are physically possible; no other row stands in the summary or in a chart.
 - A dash stands for what is not known or does not apply.
@@ -127,9 +128,11 @@ fn details(run: &Run, name: &str) -> String {
     text.push('\n');
 
     let mut footnotes = Footnotes::default();
-    let rows = run.measurements.iter().map(|row| columns::cells(row, &mut footnotes).iter().map(|cell| escape(cell)).collect());
+    let of_run = |cells: Vec<String>| Column::ALL.into_iter().zip(cells).filter(|(column, _)| column.is_of(run));
+    let rows = run.measurements.iter().map(|row| of_run(columns::cells(row, &mut footnotes)).map(|(_, cell)| escape(&cell)).collect());
     let rows: Vec<Vec<String>> = rows.collect();
-    text += &grid(&Column::ALL.map(|column| (column.head().to_owned(), column.is_figures())), rows);
+    let heads = Column::ALL.into_iter().filter(|column| column.is_of(run));
+    text += &grid(&heads.map(|column| (column.head().to_owned(), column.is_figures())).collect::<Vec<_>>(), rows);
     text.push('\n');
     for line in columns::remarks(run, &footnotes) {
         let _ = writeln!(text, "- {}", escape(&line));

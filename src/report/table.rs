@@ -11,10 +11,10 @@ use crate::record::Run;
 /// set is used however narrow the terminal is.
 const SETS: [&[Column]; 5] = [
     &Column::ALL,
-    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Utilization, Column::Time, Column::Noise, Column::Verdict],
-    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Utilization, Column::Time, Column::Verdict],
-    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Verdict],
-    &[Column::Case, Column::Bandwidth, Column::Verdict],
+    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Utilization, Column::Latency, Column::Time, Column::Noise, Column::Verdict],
+    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Utilization, Column::Latency, Column::Time, Column::Verdict],
+    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Latency, Column::Verdict],
+    &[Column::Case, Column::Bandwidth, Column::Latency, Column::Verdict],
 ];
 
 /// A rule under the head, and no more: lines between columns cost the room of one.
@@ -30,13 +30,14 @@ impl Table {
         let mut footnotes = Footnotes::default();
         let rows: Vec<Vec<String>> = run.measurements.iter().map(|row| columns::cells(row, &mut footnotes)).collect();
         let fits = |text: &str| self.width.is_none_or(|width| text.lines().all(|line| line.chars().count() <= width));
-        let mut sets = SETS.iter().map(|columns| (columns, grid(&rows, columns)));
-        let (columns, grid) = sets.clone().find(|(_, text)| fits(text)).or_else(|| sets.next_back()).expect("there are sets");
+        let of_run = |columns: &[Column]| columns.iter().copied().filter(|column| column.is_of(run)).collect::<Vec<_>>();
+        let mut sets = SETS.into_iter().map(of_run).map(|columns| (grid(&rows, &columns), columns));
+        let (grid, columns) = sets.clone().find(|(text, _)| fits(text)).or_else(|| sets.next_back()).expect("there are sets");
 
         let mut text = format!("{name}: {}\n{grid}\n", columns::conditions(run).join("; "));
         let mut line = |line: &str| text.extend([line, "\n"]);
         columns::remarks(run, &footnotes).iter().for_each(|remark| line(remark));
-        let left_out: Vec<&str> = Column::ALL.iter().filter(|column| !columns.contains(column)).map(|column| column.head()).collect();
+        let left_out: Vec<&str> = of_run(&Column::ALL).into_iter().filter(|column| !columns.contains(column)).map(Column::head).collect();
         if !left_out.is_empty() {
             line(&format!("left out for want of room: {}; --format markdown shows them", left_out.join(", ")));
         }

@@ -75,6 +75,7 @@ struct FactsForm {
     threads_per_unit: u32,
     capability: Option<(u32, u32)>,
     launch_limited: bool,
+    peak_bytes_per_clock: Option<u32>,
 }
 
 /// A message as one line.

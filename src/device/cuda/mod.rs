@@ -202,6 +202,14 @@ impl CudaDevice {
         Ok(self.attribute(DeviceAttribute::KernelExecTimeout)? != 0)
     }
 
+    /// 2 x memory clock x bus width / 8, over the clock of the multiprocessors.
+    fn peak_bytes_per_clock(&self) -> Option<u32> {
+        let [memory_khz, bus_bits, units_khz] =
+            [DeviceAttribute::MemoryClockRate, DeviceAttribute::GlobalMemoryBusWidth, DeviceAttribute::ClockRate]
+                .map(|a| self.positive(a).ok());
+        u32::try_from(memory_khz? * 2 * (bus_bits? / 8) / units_khz?).ok().filter(|&bytes| bytes > 0)
+    }
+
     /// An attribute that some drivers and virtual machines report as zero.
     fn positive(&self, attribute: DeviceAttribute) -> Result<u64, String> {
         match self.device.get_attribute(attribute) {
@@ -224,6 +232,7 @@ impl Device for CudaDevice {
             threads_per_unit: self.attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?.max(1) as u32,
             capability: Some((self.capability.0.cast_unsigned(), self.capability.1.cast_unsigned())),
             launch_limited: self.launch_limited()?,
+            peak_bytes_per_clock: self.peak_bytes_per_clock(),
         })
     }
 

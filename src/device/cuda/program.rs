@@ -171,6 +171,7 @@ impl<'a> CudaProgram<'a> {
             Content::Poison => return self.poison(self.memory[index].address(), bytes),
             Content::Words { seed } => ("fill_words", seed, Some(Arg::Data)),
             Content::Numbers { seed } => ("fill_f32", seed, Some(Arg::Data)),
+            Content::Cycle { seed } => ("fill_cycle", seed, Some(Arg::Data)),
             Content::Permutation { seed } => ("fill_permutation", seed, None),
         };
         let launch = Launch {

@@ -7,7 +7,8 @@ use super::memory::Region;
 use super::share::{Findings, Share};
 use super::{Loaded, Task, Timed, stream};
 use crate::device::DeviceError;
-use crate::pattern::{Arg, Data, Launch, Permutation, data};
+use crate::pattern::permutation::Permutation;
+use crate::pattern::{Arg, Data, Launch, data};
 
 /// Words of a cache line.
 pub(super) const LINE: usize = 16;
@@ -27,7 +28,8 @@ impl Layout {
     /// From the arguments of a launch.
     pub(super) fn new([chunks, chunk_words, pitch_words]: [u64; 3]) -> Result<Self, DeviceError> {
         let lines = |words: u64| words.is_power_of_two() && (words < LINE as u64 || words.is_multiple_of(LINE as u64));
-        if !(1..=Permutation::ITEMS_MAX).contains(&chunks) || !lines(chunk_words) || !lines(pitch_words) || pitch_words < chunk_words {
+        // An index has places of 32 bits.
+        if !(1..=1 << 32).contains(&chunks) || !lines(chunk_words) || !lines(pitch_words) || pitch_words < chunk_words {
             return Err(DeviceError::Failed(format!(
                 "the host has no kernel for {chunks} chunks of {chunk_words} words, {pitch_words} words apart"
             )));
@@ -46,7 +48,7 @@ impl Layout {
     }
 
     /// The first word of the chunk at a place.
-    pub(super) fn word(self, place: u32) -> usize {
+    pub(super) fn word(self, place: u64) -> usize {
         place as usize * self.pitch_words
     }
 
@@ -76,8 +78,8 @@ impl Kernel for Read<'_> {
             // Index of the worker's first word among all that are read.
             let mut index = (n * layout.chunks + first) * chunk_words as u64;
             for (k, &place) in places.iter().enumerate() {
-                let next = array.as_ptr().wrapping_add(layout.word(places[(k + layout.ahead()).min(places.len() - 1)]));
-                let chunk = &array[layout.word(place)..][..chunk_words];
+                let next = array.as_ptr().wrapping_add(layout.word(places[(k + layout.ahead()).min(places.len() - 1)].into()));
+                let chunk = &array[layout.word(place.into())..][..chunk_words];
                 if chunk_words < LINE {
                     simd.prefetch(next.cast());
                     for (word, i) in chunk.iter().zip(index..) {
@@ -110,14 +112,7 @@ pub(super) fn kernel(launch: &Launch, loaded: &Loaded) -> Result<Timed, DeviceEr
         ) => (partials, vec![input], index, [chunks, words, pitch]),
         (
             "gather_kv",
-            &[
-                Arg::Buffer(partials),
-                Arg::Buffer(keys),
-                Arg::Buffer(values),
-                Arg::Buffer(table),
-                Arg::U64(pages),
-                Arg::U64(words),
-            ],
+            &[Arg::Buffer(partials), Arg::Buffer(keys), Arg::Buffer(values), Arg::Buffer(table), Arg::U64(pages), Arg::U64(words)],
         ) => (partials, vec![keys, values], table, [pages, words, words]),
         _ => return Err(loaded.unknown(launch)),
     };
@@ -159,9 +154,7 @@ pub(super) fn check(launch: &Launch, data: Data, loaded: &Loaded) -> Result<Task
     };
     let layout = Layout::new([chunks, words, pitch])?;
     let (partials, order) = (loaded.partials(partials)?, Permutation::new(chunks, order_seed));
-    Ok(Box::new(move |share| {
-        stream::check_partial(share, partials, isa.run(ExpectedSum { layout, share, order, arrays, seed, data }))
-    }))
+    Ok(Box::new(move |share| stream::check_partial(share, partials, isa.run(ExpectedSum { layout, share, order, arrays, seed, data }))))
 }
 
 /// Asks the order itself where a chunk is, not the index.
@@ -184,7 +177,7 @@ impl Kernel for ExpectedSum {
         let mut sum = 0u64;
         for array in 0..self.arrays {
             for chunk in layout.part(self.share) {
-                let place = layout.word(self.order.place(chunk as u32)) as u64;
+                let place = layout.word(self.order.place(chunk)) as u64;
                 let index = (u64::from(array) * layout.chunks + chunk) * words;
                 for k in 0..words {
                     sum = sum.wrapping_add(data::weighted(self.data.word(self.seed + array, place + k), index + k));

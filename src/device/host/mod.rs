@@ -6,7 +6,9 @@ mod compute;
 mod conv3d;
 mod gather;
 mod isa;
+mod latency;
 mod memory;
+mod saturation;
 mod scatter;
 mod share;
 mod stream;
@@ -18,7 +20,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
 
 use super::{Device, DeviceError, Program, Sensors, Timing, Variant, Verification, machine};
-use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Permutation, Plan, Work, data, eviction_bytes};
+use crate::pattern::permutation::Permutation;
+use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, LINE_BYTES, Launch, Plan, Work, data, eviction_bytes};
 use crate::record::{self, Ecc, Memory, Missing, Pcie, PowerLimits, RemappedRows, known, slug};
 use isa::{Isa, Kernel, Simd};
 use memory::{Arena, Region};
@@ -82,6 +85,7 @@ impl Device for HostDevice {
             threads_per_unit: 1,
             capability: None,
             launch_limited: false,
+            peak_bytes_per_clock: None,
         })
     }
 
@@ -205,6 +209,8 @@ impl Loaded<'_> {
             "gather" => gather::kernel(launch, self),
             "scatter" => scatter::kernel(launch, self),
             "conv3d" => conv3d::kernel(launch, self),
+            "saturation" => saturation::kernel(launch, self),
+            "latency" => latency::kernel(launch, self),
             "compute" => compute::kernel(launch, self),
             _ => Err(self.unknown(launch)),
         }
@@ -218,6 +224,8 @@ impl Loaded<'_> {
             "gather" => gather::check(launch, data, self),
             "scatter" => scatter::check(launch, self),
             "conv3d" => conv3d::check(launch, data, self),
+            "saturation" => saturation::check(launch, data, self),
+            "latency" => latency::check(launch, data, self),
             "compute" => compute::check(launch, self),
             _ => Err(self.unknown(launch)),
         }
@@ -378,7 +386,21 @@ impl Kernel for Fill {
             Content::Numbers { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.number(seed, i).to_bits()),
             Content::Permutation { seed } => {
                 let order = Permutation::new(self.region.words(), seed);
-                words.iter_mut().zip(part).for_each(|(word, i)| *word = order.place(i as u32));
+                words.iter_mut().zip(part).for_each(|(word, i)| *word = order.place(i) as u32);
+            }
+            Content::Cycle { seed } => {
+                let line_words = LINE_BYTES / 4;
+                let order = Permutation::new(self.region.words() / line_words, seed);
+                for (word, i) in words.iter_mut().zip(part) {
+                    *word = match (i % line_words) as usize {
+                        half @ 0..2 => {
+                            let next = self.region.address::<u32>(order.after(i / line_words) * line_words).expose_provenance() as u64;
+                            // As the machine stores a number of 64 bits.
+                            if (half == 0) == cfg!(target_endian = "little") { next as u32 } else { (next >> 32) as u32 }
+                        }
+                        _ => self.data.word(seed, i),
+                    };
+                }
             }
             Content::Poison => words.fill(data::POISON),
         }

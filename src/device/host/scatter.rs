@@ -6,7 +6,8 @@ use super::memory::Region;
 use super::share::{Findings, Share, compare};
 use super::{Loaded, Stores, Task, Timed};
 use crate::device::DeviceError;
-use crate::pattern::{Arg, Launch, Permutation, data};
+use crate::pattern::permutation::Permutation;
+use crate::pattern::{Arg, Launch, data};
 
 struct Write<'a> {
     layout: Layout,
@@ -25,13 +26,13 @@ impl Kernel for Write<'_> {
         let Self { layout, output, places, first, seed } = self;
         let chunk_words = layout.chunk_words;
         for (k, (&place, chunk)) in places.iter().zip(first..).enumerate() {
-            let start = layout.word(place) as u64;
+            let start = layout.word(place.into()) as u64;
             let index = chunk * chunk_words as u64;
             // SAFETY: the index names each place once, and nothing else runs.
             let words: &mut [u32] = unsafe { output.slice_mut(start..start + chunk_words as u64) };
             if chunk_words < LINE {
                 // A part of a line is read before it is written.
-                simd.prefetch(output.address(layout.word(places[(k + layout.ahead()).min(places.len() - 1)]) as u64));
+                simd.prefetch(output.address(layout.word(places[(k + layout.ahead()).min(places.len() - 1)].into()) as u64));
                 words.iter_mut().zip(index..).for_each(|(word, i)| *word = data::ramp_word(seed, i));
                 continue;
             }
@@ -50,10 +51,8 @@ impl Kernel for Write<'_> {
 /// The task that carries out a launch of this module.
 pub(super) fn kernel(launch: &Launch, loaded: &Loaded) -> Result<Timed, DeviceError> {
     let isa = loaded.isa;
-    let (
-        "scatter_write",
-        &[Arg::Buffer(output), Arg::Buffer(index), Arg::U64(chunks), Arg::U64(words), Arg::U64(pitch), Arg::U32(seed)],
-    ) = (launch.kernel, &launch.args[..])
+    let ("scatter_write", &[Arg::Buffer(output), Arg::Buffer(index), Arg::U64(chunks), Arg::U64(words), Arg::U64(pitch), Arg::U32(seed)]) =
+        (launch.kernel, &launch.args[..])
     else {
         return Err(loaded.unknown(launch));
     };
@@ -74,15 +73,7 @@ pub(super) fn check(launch: &Launch, loaded: &Loaded) -> Result<Task<Findings>, 
     let isa = loaded.isa;
     let (
         "check_scatter",
-        &[
-            Arg::Buffer(output),
-            Arg::U64(chunks),
-            Arg::U64(words),
-            Arg::U64(pitch),
-            Arg::U32(order_seed),
-            Arg::U32(seed),
-            Arg::Status,
-        ],
+        &[Arg::Buffer(output), Arg::U64(chunks), Arg::U64(words), Arg::U64(pitch), Arg::U32(order_seed), Arg::U32(seed), Arg::Status],
     ) = (launch.kernel, &launch.args[..])
     else {
         return Err(loaded.unknown(launch));
@@ -109,7 +100,7 @@ impl Kernel for CheckWrite {
         let Self { layout, share, output, order, seed } = self;
         let words = layout.chunk_words as u64;
         layout.part(share).fold(Findings::NONE, |found, chunk| {
-            let start = layout.word(order.place(chunk as u32)) as u64;
+            let start = layout.word(order.place(chunk)) as u64;
             // SAFETY: nothing writes while a check runs.
             let place = unsafe { output.slice(start..start + layout.pitch_words as u64) };
             found.merge(compare(start, place, |at, word: u32| {
