@@ -31,8 +31,8 @@ impl Chart for Stride {
             "One 4-byte element at every stride, medians, 1 GB/s = 10⁹ bytes a second. Requested: the elements alone. \
              Compulsory: the whole {bytes}-byte {sector}s that must cross the memory bus for them; what is read to complete the \
              partly written {sector}s of a copy is not counted. Below {bytes} bytes neighbouring accesses share what moves; from there on \
-             each uses 4 of {bytes} bytes. Compulsory bandwidth that falls further is the memory's own: longer blocks than are counted, \
-             rows that are opened for fewer and fewer accesses each, and at the longest strides another page to translate for each."
+             each uses 4 of {bytes} bytes. Where compulsory bandwidth falls further, the memory moves longer blocks than are counted, opens \
+             rows for fewer and fewer accesses each, or, at the longest strides, has another page translated for each."
         );
         let (legend, shared) = rows.legend(Symbol::Points, |_, rows| array_sizes(rows).into_iter().collect());
         Ok(Self {
