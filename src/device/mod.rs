@@ -160,6 +160,14 @@ pub trait Program {
     /// When the device fails; wrong results are no error here but a finding.
     fn check(&mut self) -> Result<Verification, DeviceError>;
 
+    /// The words of a buffer of the plan after the last execution.
+    ///
+    /// # Errors
+    /// When the device fails, or cannot tell.
+    fn read(&mut self, _buffer: usize) -> Result<Vec<u32>, DeviceError> {
+        Err(DeviceError::Unsupported("this device does not show its buffers".into()))
+    }
+
     /// Has `change` alter the words of a buffer of the plan, and of an output the
     /// [`GUARD_WORDS`] after them, to prove that a check sees it.
     ///

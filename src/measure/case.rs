@@ -1,6 +1,5 @@
 //! One case on one device: what the device gave, and the row that it makes.
 
-use std::cell::Cell;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -9,8 +8,8 @@ use super::marks::marks;
 use super::poll::{Poller, Stamped};
 use super::telemetry::{Sampled, summarise};
 use super::{Bounds, Budget, Samples, sample, statistics, stop_rules, verdict, verify, warm_up};
-use crate::device::{Device, DeviceError, Program, Variant, Verification};
-use crate::pattern::{CacheState, Case, Data, DeviceKind, Facts, Level, Parameters, Plan, Profile, Report, Told};
+use crate::device::{Device, DeviceError, Variant, Verification};
+use crate::pattern::{CacheState, Case, Data, DeviceKind, Facts, Level, Parameters, Profile, Told};
 use crate::record::{Claim, Measurement, Missing, Peaks, Status, Time, known};
 
 /// The run was ended by the user; the document holds the finished cases.
@@ -105,18 +104,13 @@ fn observe(
     let samples = sample(program.as_mut(), execution_ns, settings.cache, budget, &stop_rules(budget), go_on);
     let readings = poller.and_then(Poller::end);
     let Some(samples) = samples? else { return Ok(None) };
-    let told = case.report.map_or(Ok(Told::default()), |report| told(program.as_mut(), &case.plan, report))?;
+    let told = match case.report {
+        Some(report) => (report.read)(&program.read(report.buffer)?),
+        None => Told::default(),
+    };
     let verification = verify(program.as_mut(), &case.plan, settings.data)?;
     let (variant, memory_taken_bytes) = (program.variant(), program.memory_taken_bytes());
     Ok(Some(Observed { variant, memory_taken_bytes, samples, told, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
-}
-
-/// What the kernel tells of the last execution.
-fn told(program: &mut dyn Program, plan: &Plan, report: Report) -> Result<Told, DeviceError> {
-    let told = Cell::new(Told::default());
-    let words = (plan.buffers[report.buffer].bytes / 4) as usize;
-    program.alter(report.buffer, &|all| told.set((report.read)(&all[..words])))?;
-    Ok(told.into_inner())
 }
 
 /// Above this, the clocks of device and machine contradict each other: no work ends before it was waited for.
@@ -313,6 +307,7 @@ mod tests {
     use crate::measure::testing::{SETTINGS, Sensing, Steady, peaks, row};
     use crate::pattern::{self, CaseId};
     use crate::record::{Mark, Verdict};
+    use std::cell::Cell;
 
     #[test]
     fn bandwidth_counts_requested_bytes_over_the_median_and_utilization_the_measured_peak() {
@@ -353,6 +348,41 @@ mod tests {
         let row = row("stream/copy/f32", &mut device, &Peaks::default());
         assert_eq!((row.footprint_bytes, row.memory_taken_bytes), (Some(2 * 64 * (60 << 20)), Some(0)));
         assert_eq!(row.verdict, Some(Verdict::Spilled));
+    }
+
+    #[test]
+    fn a_latency_is_the_time_of_one_access_and_no_share_of_the_peak() {
+        let mut device = Steady { ns: 20e6, taken_bytes: Some(1 << 30), ..Steady::default() };
+        let chase = row("latency/chase/1073741824", &mut device, &peaks(4814.3, 65_000.0));
+        let ns = 20e6 / 32_768.0;
+        assert_eq!((chase.latency_ns, chase.latency_cycles), (Some(ns), Some(ns * 1980.0 / 1e3)));
+        assert_eq!((chase.level, chase.fraction_of_peak), (Some(Level::Dram), None));
+        assert!(chase.missing["fraction_of_peak"].contains("latency") && chase.is_sound());
+        let copy = row("stream/copy/f32", &mut Steady { ns: 3e6, ..Steady::default() }, &Peaks::default());
+        assert_eq!((copy.latency_ns, copy.latency_cycles), (None, None));
+        assert!(copy.missing.contains_key("latency_ns") && copy.missing.contains_key("latency_cycles"));
+    }
+
+    #[test]
+    fn what_a_kernel_tells_that_it_read_counts_as_requested() {
+        // Each of the 131 x 31 warps read seven tiles of 4 KiB.
+        let held = [9u32, 9, 7, 0].repeat(131 * 31);
+        let mut device = Steady { ns: 20e6, held, taken_bytes: Some(1 << 40), ..Steady::default() };
+        let loaded = row("latency/loaded/50", &mut device, &peaks(4814.3, 65_000.0));
+        let (links, read) = (16_384 * 8, 131 * 31 * 7 * 4096);
+        let bytes = loaded.bytes.unwrap();
+        assert_eq!((bytes.requested_read, bytes.compulsory, bytes.issued), (links + read, 4 * links + read, Some(links + read)));
+        assert_eq!(loaded.achieved_gbps, Some((links + read) as f64 / 20e6));
+        assert_eq!(loaded.latency_ns, Some(20e6 / 16_384.0));
+        assert!(loaded.is_sound());
+    }
+
+    #[test]
+    fn what_a_kernel_tells_its_reader_becomes_a_note() {
+        let held = [[1u32, 0, 0, 0].repeat(32), [1, 0, 0, 0].repeat(32)].concat();
+        let mut device = Steady { ns: 20e6, held, taken_bytes: Some(1 << 40), ..Steady::default() };
+        let read = row("saturation/read/2", &mut device, &peaks(4814.3, 65_000.0));
+        assert!(read.notes.iter().any(|note| note.contains("2 blocks ran on 1 multiprocessors")), "{:?}", read.notes);
     }
 
     #[test]

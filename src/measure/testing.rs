@@ -17,6 +17,8 @@ pub struct Steady {
     pub evictions: u32,
     /// By how much its free memory falls for a plan.
     pub taken_bytes: Option<u64>,
+    /// What each of its buffers holds.
+    pub held: Vec<u32>,
 }
 
 impl Device for Steady {
@@ -54,6 +56,9 @@ impl Program for &mut Steady {
     }
     fn check(&mut self) -> Result<Verification, DeviceError> {
         Ok(Verification { mismatches: self.mismatches, first_bad: (self.mismatches > 0).then_some(3), stray: 0 })
+    }
+    fn read(&mut self, _buffer: usize) -> Result<Vec<u32>, DeviceError> {
+        Ok(self.held.clone())
     }
     fn alter(&mut self, _buffer: usize, _change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError> {
         Err(DeviceError::Unsupported("nothing is held".into()))

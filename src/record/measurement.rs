@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::device::explain_absent;
 use super::{Claim, Missing, Telemetry};
 use crate::pattern::{Bytes, Level, Parameters};
 
@@ -141,7 +142,7 @@ pub struct Measurement {
     /// what such accesses, or those beside them, happen to move, and no measure of the memory's.
     #[serde(default)]
     pub latency_ns: Option<f64>,
-    /// The same in clocks of the multiprocessors, at `sm_clock_mhz`.
+    /// The same in cycles of the multiprocessors, at `sm_clock_mhz`.
     #[serde(default)]
     pub latency_cycles: Option<f64>,
     /// Flops over the median, 10^9 flops/s.
@@ -213,6 +214,18 @@ impl Measurement {
             marks: Vec::new(),
             wall_s: None,
             missing: Missing::new(),
+        }
+    }
+
+    /// Gives the nulls of a document that is older than their fields a reason.
+    pub(super) fn explain_absent(&mut self) {
+        if self.status != Status::Ok {
+            return;
+        }
+        explain_absent(&mut self.missing, "theoretical_gflops", self.theoretical_gflops.as_ref());
+        explain_absent(&mut self.missing, "fraction_of_theoretical", self.fraction_of_theoretical.as_ref());
+        if let Some(time) = &self.time_ns {
+            explain_absent(&mut self.missing, "time_ns.host_fraction", time.host_fraction.as_ref());
         }
     }
 

@@ -10,7 +10,7 @@ pub(super) fn section(runs: &[Run], names: &[String]) -> String {
     let mut rows = Vec::new();
     for (run, name) in runs.iter().zip(names).filter(|(run, _)| run.data != Data::Random) {
         let Some(random) = runs.iter().find(|other| other.data == Data::Random && is_same(other, run)) else { continue };
-        for row in run.measurements.iter().filter(|row| row.is_sound() && row.pattern != "compute") {
+        for row in run.measurements.iter().filter(|row| row.is_sound() && row.pattern != "compute" && row.latency_ns.is_none()) {
             let reference = random.measurements.iter().find(|other| other.id == row.id && other.is_sound());
             rows.extend(reference.and_then(|reference| compared(name, run.data, row, reference)));
         }
@@ -40,7 +40,7 @@ fn compared(name: &str, data: Data, row: &Measurement, reference: &Measurement) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::testing::h200;
+    use crate::chart::testing::h200_with_every_pattern as h200;
 
     #[test]
     fn only_runs_of_one_device_are_compared_and_each_case_says_what_the_data_change() {
@@ -53,6 +53,7 @@ mod tests {
         let text = section(&[random.clone(), zero.clone()], &names);
         assert!(text.contains("| two | stream/copy/f32 | zero | ") && text.contains("| +10.0 |"), "{text}");
         assert!(text.contains("| two | stream/read/f32 | zero | ") && text.contains("| +0.0 |"), "{text}");
+        assert!(!text.contains("latency/"), "{text}");
         assert_eq!(section(&[random.clone(), random.clone()], &names), "");
         zero.device.uuid = Some("GPU-another".into());
         assert_eq!(section(&[random, zero], &names), "");

@@ -319,6 +319,10 @@ impl Program for CudaProgram<'_> {
         Ok(Verification::from_status(status, self.plan.compared, self.stray()?))
     }
 
+    fn read(&mut self, buffer: usize) -> Result<Vec<u32>, DeviceError> {
+        self.fetch(self.memory[buffer].address(), (self.plan.buffers[buffer].bytes / 4) as usize)
+    }
+
     fn alter(&mut self, buffer: usize, change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError> {
         let memory = &self.memory[buffer];
         let mut words = self.fetch(memory.address(), memory.allocation.len() - memory.guard as usize)?;

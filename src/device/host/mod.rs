@@ -357,6 +357,12 @@ impl Program for HostProgram<'_> {
         Ok(Verification::from_status(status, self.plan.compared, self.stray()))
     }
 
+    fn read(&mut self, buffer: usize) -> Result<Vec<u32>, DeviceError> {
+        let region = self.regions[buffer];
+        // SAFETY: nothing runs.
+        Ok(unsafe { region.slice::<u32>(0..region.words()) }.to_vec())
+    }
+
     fn alter(&mut self, buffer: usize, change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError> {
         let region = self.regions[buffer].with_guard();
         // SAFETY: nothing runs, and this is the only slice.
