@@ -93,6 +93,7 @@ fn every_case_of_a_recorded_run_can_be_asked_for_today() {
             units: 2,
             threads_per_unit: 2048,
             capability: None,
+            launch_limited: false,
         };
         for row in &run.measurements {
             let selected =
