@@ -94,6 +94,7 @@ fn every_case_of_a_recorded_run_can_be_asked_for_today() {
             threads_per_unit: 2048,
             capability: None,
             launch_limited: false,
+            peak_bytes_per_clock: None,
         };
         for row in &run.measurements {
             let selected =
