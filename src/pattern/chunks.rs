@@ -56,7 +56,12 @@ impl Chunks {
         let room_for = |bytes: u64| bytes / (arrays * pitch_bytes + PLACE_BYTES);
         let enough = room_for(facts.free_bytes / 10 * 6) >= CUDA_ARRAY_BYTES / pitch_bytes;
         let sizing = match (id.size(), default) {
-            (Some(HALF), _) => Sizing { bytes_each: to_five_bits(room_for(facts.free_bytes / 2) * pitch_bytes), notes: Vec::new() },
+            (Some(HALF), _) => {
+                let bytes_each = to_five_bits(room_for(facts.free_bytes / 2).min(COUNT_MAX) * pitch_bytes);
+                let capped = room_for(facts.free_bytes / 2) > COUNT_MAX;
+                let note = || format!("less than half of the memory: {bytes_each} bytes are all chunks that places of 32 bits tell apart");
+                Sizing { bytes_each, notes: capped.then(note).into_iter().collect() }
+            }
             (None, DefaultSize::OneGib) if facts.kind == DeviceKind::Cuda && enough => {
                 Sizing { bytes_each: CUDA_ARRAY_BYTES, notes: Vec::new() }
             }

@@ -163,7 +163,7 @@ mod tests {
                     (_, Some(extent)) => format!("@{}x{}x{}", extent[0], extent[1], extent[2]),
                     _ => continue,
                 };
-                let named = plan(&CaseId::new(&format!("{id}{size}")), &facts).unwrap();
+                let named = plan(&CaseId::new(&format!("{}{size}", chosen.id.name())), &facts).unwrap();
                 assert_eq!((named.parameters, named.bytes, named.plan), (chosen.parameters, chosen.bytes, chosen.plan), "{id}");
             }
         }
