@@ -27,6 +27,14 @@ extern "C" __global__ void fill_f16(u32 *out, u64 words, u32 seed, u32 data) {
     }
 }
 
+// Word i is the place that comes at index i in a random order of as many places.
+extern "C" __global__ void fill_permutation(u32 *out, u64 words, u32 seed) {
+    const Permutation order = permutation(words, seed);
+    for (u64 i = global_thread(); i < words; i += global_threads()) {
+        out[i] = (u32)place_of(order, i);
+    }
+}
+
 // One cycle through all lines of 128 bytes: each begins with the address of the next, and
 // the rest of it is words as above.
 extern "C" __global__ void fill_cycle(u32 *out, u64 words, u32 seed, u32 data) {

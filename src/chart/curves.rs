@@ -88,14 +88,13 @@ impl Curves {
             Scale::Log(label) => places.iter().map(|&at| (at, label(at as u64))).collect(),
         };
 
-        let mut free = left - 1000;
-        for (at, text) in labels {
-            let x = x(at);
-            root.draw(&PathElement::new([(x, top), (x, bottom)], GRID.stroke_width(1)))?;
-            let half = theme::width(&text, TEXT) / 2;
-            if x - half >= free.max(outer.left) && x + half <= theme::WIDTH - 8 {
-                root.draw_text(&text, &theme::style(TEXT, INK, HPos::Center, VPos::Top), (x, bottom + 10))?;
-                free = x + half + 10;
+        let labels: Vec<(i32, String)> = labels.into_iter().map(|(at, text)| (x(at), text)).collect();
+        let every = every(&labels);
+        for (n, (x, text)) in labels.iter().enumerate() {
+            root.draw(&PathElement::new([(*x, top), (*x, bottom)], GRID.stroke_width(1)))?;
+            let half = theme::width(text, TEXT) / 2;
+            if n.is_multiple_of(every) && x - half >= outer.left && x + half <= theme::WIDTH - 8 {
+                root.draw_text(text, &theme::style(TEXT, INK, HPos::Center, VPos::Top), (*x, bottom + 10))?;
             }
         }
         let axis = theme::style(TEXT, INK, HPos::Center, VPos::Top);
@@ -118,4 +117,15 @@ impl Curves {
         }
         Ok(())
     }
+}
+
+/// Every how many-th label is written, from the first on, so that none touches the next.
+fn every(labels: &[(i32, String)]) -> usize {
+    const GAP: i32 = 10;
+    let half = |text: &str| theme::width(text, TEXT) / 2;
+    let fit = |step: usize| {
+        let shown: Vec<&(i32, String)> = labels.iter().step_by(step).collect();
+        shown.windows(2).all(|pair| pair[0].0 + half(&pair[0].1) + GAP <= pair[1].0 - half(&pair[1].1))
+    };
+    (1..labels.len()).find(|&step| fit(step)).unwrap_or(labels.len().max(1))
 }

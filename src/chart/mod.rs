@@ -7,9 +7,12 @@
 mod bandwidth;
 mod bars;
 pub(crate) mod beside;
+mod by_size;
 mod cards;
 mod conv3d;
 mod curves;
+mod gather;
+mod kv;
 mod latency;
 mod loaded_latency;
 mod marks;
@@ -105,9 +108,11 @@ trait Chart: Sized {
 }
 
 /// Every chart.
-pub(crate) const NAMES: [&str; 8] = [
+pub(crate) const NAMES: [&str; 10] = [
     bandwidth::Bandwidth::NAME,
     stride::Stride::NAME,
+    gather::Gather::NAME,
+    kv::Kv::NAME,
     conv3d::Conv3d::NAME,
     matvec::Matvec::NAME,
     saturation::Saturation::NAME,
@@ -131,6 +136,8 @@ pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
     let groups = groups(runs);
     draw_each::<bandwidth::Bandwidth>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<stride::Stride>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<gather::Gather>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<kv::Kv>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<conv3d::Conv3d>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<matvec::Matvec>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<saturation::Saturation>(&groups, "no run was given", dir, &mut drawn)?;

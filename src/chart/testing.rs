@@ -28,7 +28,7 @@ pub(crate) fn h200() -> Run {
     run
 }
 
-/// An H200 that has stride and convolution rows too.
+/// An H200 that has stride, gather, scatter and convolution rows too.
 pub(crate) fn h200_with_every_pattern() -> Run {
     let mut run = h200();
     for operation in ["read", "copy"] {
@@ -38,6 +38,18 @@ pub(crate) fn h200_with_every_pattern() -> Run {
             let amplification = (stride / 4).min(8);
             run.measurements.push(stride_row(operation, stride, 2 * GIB, slowed, amplification));
         }
+    }
+    for (name, full) in [("gather/read", 4500.0), ("scatter/write", 4400.0)] {
+        for log in 2..=12 {
+            let chunk = 1u64 << log;
+            run.measurements.push(chunk_row(name, chunk, full * (chunk as f64 / 4096.0).powf(0.1)));
+        }
+    }
+    for page in [4096u64, 16384, 65536] {
+        let bytes = Bytes { compulsory: 4 * GIB + 4 * GIB / page * 2, ..Bytes::contiguous(4 * GIB, 0) };
+        let mut row = row(&format!("gather/kv/{page}"), Level::Dram, bytes, 4400.0 + page as f64 / 1000.0);
+        row.parameters.insert("array_bytes".into(), json!(2 * GIB));
+        run.measurements.push(row);
     }
     run.measurements.extend([
         conv3d("direct/f32/1x16", 64, Level::Dram, 2890.0, 0.43),
@@ -277,6 +289,17 @@ fn matvec(batch: u64, gbps: f64) -> Measurement {
     row.achieved_gflops = Some(gbps * batch as f64);
     // Nobody measures the peak of the tensor cores here.
     row.compute_utilization = multiply_adds.then_some(gbps * batch as f64 / 59_836.2);
+    row
+}
+
+/// Chunks in 1 GiB, of which `compulsory_gbps` are moved with their index.
+fn chunk_row(name: &str, chunk: u64, compulsory_gbps: f64) -> Measurement {
+    let count = GIB / chunk.max(32);
+    let compulsory = GIB + count * 4;
+    let bytes = if name.starts_with("gather") { Bytes::contiguous(count * chunk, 0) } else { Bytes::contiguous(0, count * chunk) };
+    let achieved = compulsory_gbps * (count * chunk) as f64 / compulsory as f64;
+    let mut row = row(&format!("{name}/{chunk}"), Level::Dram, Bytes { compulsory, issued: None, ..bytes }, achieved);
+    row.parameters.insert("array_bytes".into(), json!(GIB));
     row
 }
 

@@ -3,6 +3,8 @@ use std::fs;
 use super::bandwidth::Bandwidth;
 use super::cards::Cards;
 use super::conv3d::Conv3d;
+use super::gather::Gather;
+use super::kv::Kv;
 use super::latency::Latency;
 use super::loaded_latency::LoadedLatency;
 use super::matvec::Matvec;
@@ -92,7 +94,14 @@ fn assert_all_well_placed(runs: &[Run]) {
     assert_well_placed(&draw_first::<Stride>(runs).unwrap());
     assert_well_placed(&draw_first::<Conv3d>(runs).unwrap());
     // Recorded hosts have none of these.
-    for svg in [draw_first::<Saturation>(runs), draw_first::<Latency>(runs), draw_first::<LoadedLatency>(runs), draw_first::<Matvec>(runs)] {
+    for svg in [
+        draw_first::<Gather>(runs),
+        draw_first::<Kv>(runs),
+        draw_first::<Saturation>(runs),
+        draw_first::<Latency>(runs),
+        draw_first::<LoadedLatency>(runs),
+        draw_first::<Matvec>(runs),
+    ] {
         svg.map_or_else(|why| assert!(runs[0].device.kind == DeviceKind::Host, "{why}"), |svg| assert_well_placed(&svg));
     }
     for (_, group) in groups_of_cards(runs) {
@@ -187,6 +196,41 @@ fn the_stride_chart_tells_requested_from_compulsory_bytes_without_colour() {
     let filled_with = |color: &str| svg.lines().filter(|line| line.starts_with("<circle") && line.contains(color)).count();
     assert_eq!(filled_with("fill=\"#0072B2\""), 2 * 9 + 1);
     assert_eq!(filled_with("fill=\"#FFFFFF\""), 2 * 9 + 1);
+}
+
+#[test]
+fn the_axis_of_strides_up_to_2_mib_has_labels_at_equal_distances() {
+    let mut run = h200_with_every_pattern();
+    let last = row(&mut run, "stride/read/1024").clone();
+    run.measurements.extend((11..=21).map(|log| Measurement { id: format!("stride/read/{}", 1u64 << log), ..last.clone() }));
+    let svg = draw_first::<Stride>(&[run]).unwrap();
+    assert_well_placed(&svg);
+    let labels: Vec<String> = texts(&svg).into_iter().map(|text| text.content).collect();
+    let at = |label: &str| labels.iter().position(|text| text == label);
+    assert!(["4", "64", "1 KiB", "16 KiB", "256 KiB"].iter().all(|label| at(label).is_some()), "{labels:?}");
+}
+
+#[test]
+fn the_gather_chart_shows_chunks_read_and_written_without_those_of_other_sizes() {
+    let mut run = h200_with_every_pattern();
+    let half = Measurement { id: "gather/read/64@half".into(), ..row(&mut run, "gather/read/64").clone() };
+    run.measurements.push(half);
+    let svg = draw_first::<Gather>(&[run]).unwrap();
+    let text = text_of(&svg);
+    for part in ["Gather (read), GB/s", "Scatter (write), GB/s", "chunk in bytes, log scale", "arrays of 1 GiB", "a sector of its own"] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    let filled = svg.lines().filter(|line| line.starts_with("<circle") && line.contains("fill=\"#0072B2\"")).count();
+    assert_eq!(filled, 2 * 11 + 1);
+}
+
+#[test]
+fn the_kv_chart_sets_pages_beside_a_contiguous_read_and_is_nothing_without_pages() {
+    let text = text_of(&draw_first::<Kv>(&[h200_with_every_pattern()]).unwrap());
+    for part in ["4 KiB pages", "16 KiB pages", "64 KiB pages", "contiguous read", "4712", "4404"] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert_eq!(draw_first::<Kv>(&[h200()]).unwrap_err(), "no run has a row of gather/kv at its default size");
 }
 
 #[test]

@@ -102,6 +102,14 @@ fn day(started_at: &str) -> String {
     if day.len() == 10 && day.bytes().all(|b| b.is_ascii_digit() || b == b'-') { day.to_owned() } else { shortened(started_at) }
 }
 
+/// What the memory moves at a time.
+pub(crate) fn sector(kind: DeviceKind) -> &'static str {
+    match kind {
+        DeviceKind::Cuda => "sector",
+        DeviceKind::Host => "cache line",
+    }
+}
+
 /// A name in the documents' spelling.
 pub(crate) fn level(level: Level) -> &'static str {
     match level {

@@ -135,7 +135,16 @@ fn observe(
         }
         _ => None,
     };
-    Ok(Some(Observed { variant, memory_taken_bytes, tuning, samples, told, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
+    Ok(Some(Observed {
+        variant,
+        memory_taken_bytes,
+        tuning,
+        samples,
+        told,
+        readings,
+        verification,
+        wall_s: started.elapsed().as_secs_f64(),
+    }))
 }
 
 /// Has the program work in the best of the ways, the one that is known or else one that is searched for; none

@@ -15,6 +15,8 @@ pub enum Fault {
     UnwrittenBlock,
     /// Two output channels changed places.
     SwappedChannel,
+    /// Two chunks are looked for where the other is.
+    SwappedPlaces,
     /// The lowest bit of one element is wrong.
     FlippedBit,
     /// A word after the end of the output was written.
@@ -39,8 +41,15 @@ struct Alteration {
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 6] =
-        [Self::DroppedTail, Self::OffByOne, Self::UnwrittenBlock, Self::SwappedChannel, Self::FlippedBit, Self::PastTheEnd];
+    pub const ALL: [Self; 7] = [
+        Self::DroppedTail,
+        Self::OffByOne,
+        Self::UnwrittenBlock,
+        Self::SwappedChannel,
+        Self::SwappedPlaces,
+        Self::FlippedBit,
+        Self::PastTheEnd,
+    ];
 
     /// A few words for people.
     pub const fn name(self) -> &'static str {
@@ -49,6 +58,7 @@ impl Fault {
             Self::OffByOne => "off by one",
             Self::UnwrittenBlock => "unwritten block",
             Self::SwappedChannel => "swapped channel",
+            Self::SwappedPlaces => "swapped places",
             Self::FlippedBit => "flipped bit",
             Self::PastTheEnd => "past the end",
         }
@@ -91,6 +101,10 @@ impl Fault {
             (Self::FlippedBit, Some(input)) if plan.rounds() => {
                 let (word, bit) = sign_that_counts(plan, input)?;
                 before(input, Box::new(move |all| all[word] ^= bit))
+            }
+            (Self::SwappedPlaces, _) => {
+                let index = plan.buffers.iter().position(|buffer| matches!(buffer.content, Content::Permutation { .. }))?;
+                before(index, Box::new(|places| places.swap(0, 1)))
             }
             (Self::FlippedBit, Some(input)) => before(input, Box::new(|all| all[0] ^= 1)),
             (Self::FlippedBit, None) => after(Box::new(move |all| {
@@ -198,7 +212,7 @@ mod tests {
             assert_eq!(with_fault(&case, &mut device, None).unwrap(), Outcome::Right, "{id}");
             for fault in Fault::ALL {
                 match with_fault(&case, &mut device, Some(fault)).unwrap() {
-                    Outcome::NotApplicable => assert_eq!(fault, Fault::SwappedChannel, "{id}"),
+                    Outcome::NotApplicable => assert!(matches!(fault, Fault::SwappedChannel | Fault::SwappedPlaces), "{id}"),
                     outcome => assert_eq!(outcome, Outcome::Wrong, "{id}: {}", fault.name()),
                 }
                 seen += 1;

@@ -6,11 +6,13 @@
 
 mod cache_state;
 mod case;
+mod chunks;
 pub(crate) mod compute;
 pub(crate) mod conv3d;
 mod copy_engine;
 pub mod data;
 mod facts;
+mod gather;
 mod id;
 pub(crate) mod latency;
 mod launch_limit;
@@ -20,6 +22,7 @@ mod pipe;
 mod plan;
 pub(crate) mod reading;
 mod saturation;
+mod scatter;
 mod select;
 mod size;
 mod stream;
@@ -115,6 +118,8 @@ pub const PATTERNS: &[&dyn Pattern] = &[
     &compute::Compute,
     &stream::Stream,
     &stride::Stride,
+    &gather::Gather,
+    &scatter::Scatter,
     &conv3d::Conv3d,
     &matvec::Matvec,
     &copy_engine::CopyEngine,
@@ -164,7 +169,7 @@ mod tests {
                     (_, Some(extent)) => format!("@{}x{}x{}", extent[0], extent[1], extent[2]),
                     _ => continue,
                 };
-                let named = plan(&CaseId::new(&format!("{id}{size}")), &facts).unwrap();
+                let named = plan(&CaseId::new(&format!("{}{size}", chosen.id.name())), &facts).unwrap();
                 assert_eq!((named.parameters, named.bytes, named.plan), (chosen.parameters, chosen.bytes, chosen.plan), "{id}");
             }
         }

@@ -28,6 +28,12 @@ pub enum Content {
         /// Chooses the sequence.
         seed: u32,
     },
+    /// Word `i` is the place that comes at index `i` in the order [`super::permutation::Permutation`] of as
+    /// many places as the buffer has words, whatever data the case runs on.
+    Permutation {
+        /// Chooses the order.
+        seed: u32,
+    },
     /// One cycle through all lines of [`LINE_BYTES`]: each begins with the address, in the device's own
     /// memory, of the line that comes [`super::permutation::Permutation::after`] it; the rest is words.
     Cycle {
@@ -66,6 +72,11 @@ impl Buffer {
     /// An input of half-precision numbers.
     pub const fn halves(bytes: u64, seed: u32) -> Self {
         Self { bytes, content: Content::Halves { seed } }
+    }
+
+    /// An index of so many places in a random order.
+    pub const fn permutation(places: u64, seed: u32) -> Self {
+        Self { bytes: places * 4, content: Content::Permutation { seed } }
     }
 
     /// Links to follow.

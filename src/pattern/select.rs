@@ -53,6 +53,8 @@ fn matching(name: &str, profile: Profile, facts: &Facts) -> Result<Vec<CaseId>, 
     let wanted = CaseId::new(name.trim_end_matches('/'));
     let within = |ids: Vec<String>| -> Vec<CaseId> {
         ids.iter()
+            // What has a size of its own takes no other.
+            .filter(|id| wanted.size().is_none() || !id.contains('@'))
             .filter(|id| *id == wanted.name() || id.strip_prefix(wanted.name()).is_some_and(|rest| rest.starts_with('/')))
             .map(|id| match wanted.size() {
                 Some(size) => CaseId::new(&format!("{id}@{size}")),
@@ -139,6 +141,21 @@ mod tests {
     #[test]
     fn a_size_is_kept() {
         assert_eq!(chosen(&["stream/copy/f32@4096"], Profile::Quick, DeviceKind::Cuda).unwrap(), ["stream/copy/f32@4096"]);
+    }
+
+    #[test]
+    fn a_pattern_that_the_profile_lacks_is_taken_from_the_next_that_has_it() {
+        let of = |profile| chosen(&["gather"], profile, DeviceKind::Cuda).unwrap();
+        assert_eq!(of(Profile::Quick), of(Profile::Standard));
+        assert!(of(Profile::Full).len() > of(Profile::Quick).len());
+    }
+
+    #[test]
+    fn a_size_is_given_to_no_case_that_has_one() {
+        assert_eq!(chosen(&["gather/read/64@half"], Profile::Quick, DeviceKind::Cuda).unwrap(), ["gather/read/64@half"]);
+        let sized = chosen(&["gather/read@1048576"], Profile::Full, DeviceKind::Cuda).unwrap();
+        assert_eq!(sized.len(), 11);
+        assert!(sized.iter().all(|id| id.ends_with("@1048576")), "{sized:?}");
     }
 
     #[test]

@@ -7,6 +7,11 @@
 //! amplification that the stride causes. Below one sector the accesses are plain
 //! multiples of S. A copy walks source and destination alike; what the memory
 //! must read to complete the partly written sectors is not counted.
+//!
+//! The memory is made of rows, which are opened one at a time, and its addresses are
+//! translated page by page. Up to a few hundred bytes several accesses in a row meet the
+//! same row of a DRAM bank; the longest strides open one for each access, and go to
+//! another page each time.
 
 use serde_json::json;
 
@@ -20,6 +25,8 @@ const SEED: u32 = 0x5EED_057D;
 
 const QUICK: [u64; 3] = [4, 32, 256];
 const STANDARD: [u64; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
+/// Of the powers of two in the profile `full`: 2 MiB, a page of a GPU's memory.
+const LONGEST: u64 = 2 << 20;
 
 /// Where the accesses of one strided pass go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,12 +76,24 @@ impl Pattern for Stride {
     }
 
     fn ids(&self, profile: Profile, _kind: DeviceKind) -> Vec<String> {
-        let strides: &[u64] = if profile == Profile::Quick { &QUICK } else { &STANDARD };
+        let strides = match profile {
+            Profile::Quick => QUICK.to_vec(),
+            Profile::Standard => STANDARD.to_vec(),
+            Profile::Full => (2..=LONGEST.ilog2()).map(|log| 1 << log).collect(),
+        };
         ["read", "copy"].iter().flat_map(|operation| strides.iter().map(move |s| format!("stride/{operation}/{s}"))).collect()
     }
 
     fn trials(&self) -> &'static [&'static str] {
-        &["stride/read/8@640000", "stride/read/64@640000", "stride/copy/8@640000", "stride/copy/64@640000"]
+        &[
+            "stride/read/8@640000",
+            "stride/read/64@640000",
+            // Laps of ten accesses.
+            "stride/read/65536@655360",
+            "stride/copy/8@640000",
+            "stride/copy/64@640000",
+            "stride/copy/65536@655360",
+        ]
     }
 
     fn case(&self, id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
@@ -121,7 +140,9 @@ impl Pattern for Stride {
             accesses: None,
             report: None,
             notes: sizing.notes,
-            plan: plan(copies, array, walk, facts).ok_or_else(|| PlanError::Invalid(format!("'{id}': the stride makes too many laps")))?,
+            plan: plan(copies, array, walk, facts).ok_or_else(|| {
+                PlanError::Invalid(format!("'{id}': the copy takes more blocks than a launch has; choose a smaller size after '@'"))
+            })?,
             ways: None,
         })
     }
@@ -154,10 +175,9 @@ impl Kernel {
         }
     }
 
-    /// Blocks for a walk, of whose tiles none spans two laps; none when they cannot be counted.
+    /// Blocks for a walk; none when a launch cannot have as many.
     fn grid(&self, walk: Walk, units: u32) -> Option<u32> {
-        let tiles = (walk.accesses / walk.lap).checked_mul(walk.lap.div_ceil(BLOCK * self.unroll))?;
-        let tiles = i32::try_from(tiles).ok()?.cast_unsigned();
+        let tiles = i32::try_from(walk.accesses.div_ceil(BLOCK * self.unroll)).ok()?.cast_unsigned();
         Some(if self.turns { tiles.min(units.saturating_mul(BLOCKS_PER_UNIT)) } else { tiles })
     }
 
@@ -167,7 +187,7 @@ impl Kernel {
     }
 }
 
-/// The plan; none when the walk has more laps than a launch has blocks.
+/// The plan; none when a copy has more tiles than a launch has blocks.
 fn plan(copies: bool, array: u64, walk: Walk, facts: &Facts) -> Option<Plan> {
     let words = array / ELEMENT_BYTES;
     let (work, grid, block, body) = match facts.kind {
@@ -223,6 +243,27 @@ mod tests {
     }
 
     #[test]
+    fn full_goes_to_pages_of_2_mib_and_every_stride_moves_the_same_sectors() {
+        let ids = Stride.ids(Profile::Full, DeviceKind::Cuda);
+        assert_eq!((ids.len(), ids.last().map(String::as_str)), (40, Some("stride/copy/2097152")));
+        for id in ids.iter().filter(|id| id.starts_with("stride/read")) {
+            assert_eq!(Stride.case(&CaseId::new(id), &Facts::H200).unwrap().bytes.compulsory, 64 * (60 << 20), "{id}");
+        }
+    }
+
+    #[test]
+    fn tiles_are_runs_of_accesses_however_short_the_laps() {
+        for stride in [4096u64, 2 << 20] {
+            let c = Stride.case(&CaseId::new(&format!("stride/read/{stride}")), &Facts::H200).unwrap();
+            let Work::Kernel(launch) = &c.plan.work else { unreachable!() };
+            assert_eq!(launch.grid, 132 * BLOCKS_PER_UNIT, "{stride}");
+            let c = Stride.case(&CaseId::new(&format!("stride/copy/{stride}@34359738368")), &Facts::H200).unwrap();
+            let Work::Kernel(launch) = &c.plan.work else { unreachable!() };
+            assert_eq!(u64::from(launch.grid), (1u64 << 35) / 32 / BLOCK, "{stride}");
+        }
+    }
+
+    #[test]
     fn a_copy_counts_source_and_destination() {
         let c = case("stride/copy/256");
         assert_eq!(c.bytes.requested_read, c.bytes.requested_write);
@@ -252,7 +293,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_sector_is_touched_exactly_once(log_stride in 2u32..12, laps in 1u64..40, sector in prop::sample::select(vec![32u64, 64])) {
+        fn each_sector_is_touched_exactly_once(log_stride in 2u32..14, laps in 1u64..40, sector in prop::sample::select(vec![32u64, 64])) {
             let stride = 1u64 << log_stride;
             let bytes = stride.max(sector) * laps;
             let walk = Walk::new(bytes, stride, sector);

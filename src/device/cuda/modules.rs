@@ -54,6 +54,8 @@ const SHIPPED: &[Shipped] = shipped![
     "stream_dot_f16" for 70;
     "compute" for 70;
     "stride" for 70;
+    "gather" for 70;
+    "scatter" for 70;
     "conv3d" for 70;
     "matvec" for 70, 80;
     "saturation" for 70;
@@ -281,6 +283,9 @@ mod tests {
             if ["conv3d", "matvec"].contains(&case.id.pattern()) {
                 // Neighbours load what they share once each.
                 assert!(issued >= requested, "{id}");
+            } else if case.parameters.contains_key("index_bytes") {
+                // The index is loaded beside what is requested.
+                assert!(issued > requested, "{id}");
             } else {
                 // Nothing is loaded twice, so the body's share of loads and stores is the
                 // case's share of bytes read and written.

@@ -186,20 +186,21 @@ impl<'a> CudaProgram<'a> {
 
     fn fill(&self, index: usize, data: Data) -> Result<(), DeviceError> {
         let Buffer { bytes, content } = self.plan.buffers[index];
-        let (kernel, seed) = match content {
+        let (kernel, seed, data_arg) = match content {
             Content::Poison => return self.poison(self.memory[index].address(), bytes),
-            Content::Words { seed } => ("fill_words", seed),
-            Content::Numbers { seed } => ("fill_f32", seed),
-            Content::Doubles { seed } => ("fill_f64", seed),
-            Content::Halves { seed } => ("fill_f16", seed),
-            Content::Cycle { seed } => ("fill_cycle", seed),
+            Content::Words { seed } => ("fill_words", seed, Some(Arg::Data)),
+            Content::Numbers { seed } => ("fill_f32", seed, Some(Arg::Data)),
+            Content::Doubles { seed } => ("fill_f64", seed, Some(Arg::Data)),
+            Content::Halves { seed } => ("fill_f16", seed, Some(Arg::Data)),
+            Content::Cycle { seed } => ("fill_cycle", seed, Some(Arg::Data)),
+            Content::Permutation { seed } => ("fill_permutation", seed, None),
         };
         let launch = Launch {
             module: "content",
             kernel,
             grid: FILLING_BLOCKS,
             block: 256,
-            args: vec![Arg::Buffer(index), Arg::U64(bytes / 4), Arg::U32(seed), Arg::Data],
+            args: [Arg::Buffer(index), Arg::U64(bytes / 4), Arg::U32(seed)].into_iter().chain(data_arg).collect(),
             body: None,
         };
         ready(self.device, &launch, &self.addresses(), &[(Arg::Data, u64::from(data.code()))])?.launch(&self.device.stream)

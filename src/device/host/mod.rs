@@ -5,11 +5,13 @@ mod arithmetic;
 mod cache;
 mod compute;
 mod conv3d;
+mod gather;
 mod isa;
 mod latency;
 mod matvec;
 mod memory;
 mod saturation;
+mod scatter;
 mod share;
 mod stream;
 mod stride;
@@ -206,6 +208,8 @@ impl Loaded<'_> {
         match launch.module {
             "stream" => stream::kernel(launch, self),
             "stride" => stride::kernel(launch, self),
+            "gather" => gather::kernel(launch, self),
+            "scatter" => scatter::kernel(launch, self),
             "conv3d" => conv3d::kernel(launch, self),
             "matvec" => matvec::kernel(launch, self),
             "saturation" => saturation::kernel(launch, self),
@@ -220,6 +224,8 @@ impl Loaded<'_> {
         match launch.module {
             "stream" => stream::check(launch, data, self),
             "stride" => stride::check(launch, data, self),
+            "gather" => gather::check(launch, data, self),
+            "scatter" => scatter::check(launch, self),
             "conv3d" => conv3d::check(launch, data, self),
             "matvec" => matvec::check(launch, data, self),
             "saturation" => saturation::check(launch, data, self),
@@ -397,6 +403,10 @@ impl Kernel for Fill {
                 words.iter_mut().zip(part).for_each(|(word, i)| *word = half(i));
             }
             Content::Halves { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.halves(seed, i)),
+            Content::Permutation { seed } => {
+                let order = Permutation::new(self.region.words(), seed);
+                words.iter_mut().zip(part).for_each(|(word, i)| *word = order.place(i) as u32);
+            }
             Content::Cycle { seed } => {
                 let line_words = LINE_BYTES / 4;
                 let order = Permutation::new(self.region.words() / line_words, seed);
@@ -487,6 +497,9 @@ mod tests {
             "stream/triad/f32@4100",
             "stride/read/64@6400",
             "stride/copy/8@6400",
+            "gather/read/4@6400",
+            "gather/kv/4096@12288",
+            "scatter/write/64@6400",
             "conv3d/direct/f32/3x9@4x3x17",
             "conv3d/depthwise/f32/3x3@4x3x17",
             "matvec/f16/2@5x24",
@@ -597,6 +610,9 @@ mod tests {
                 ("stride/read/64@64", None),
                 ("stride/copy/4@64", Some(bulk)),
                 ("stride/copy/64@64", Some("plain")),
+                ("gather/read/64@64", None),
+                ("scatter/write/4@64", Some("plain")),
+                ("scatter/write/64@64", Some(bulk)),
                 ("conv3d/direct/f32/1x1@1x1x1", Some("plain")),
             ] {
                 let variant = variant(id);

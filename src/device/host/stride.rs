@@ -311,6 +311,16 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_longest_strides_are_verified() {
+        for strides in [1, 3] {
+            for operation in ["read", "copy"] {
+                let plan = plan(&format!("stride/{operation}/2097152@{}", strides << 21), 2);
+                assert!(found(&plan, nothing, nothing).passed(), "{operation} {strides}");
+            }
+        }
+    }
+
     fn walk_and_laps(bytes: u64, stride: u64) -> (Walk, Laps) {
         let walk = Walk::new(bytes, stride, 64);
         (walk, Laps::new([bytes / 4, walk.accesses, walk.stride_words, walk.shift_words]).unwrap())
