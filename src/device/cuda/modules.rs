@@ -26,7 +26,7 @@ macro_rules! shipped {
 
 /// Every shipped module; each is loaded only when a run needs it, because the driver
 /// compiles all of a module's kernels when it is loaded.
-pub(super) const SHIPPED: &[Shipped] = shipped!["content", "clock", "stream", "compute", "stride", "conv3d"];
+pub(super) const SHIPPED: &[Shipped] = shipped!["content", "clock", "stream", "compute", "stride", "footprint", "conv3d"];
 
 /// PTX versions, the CUDA version that introduced each, and the first driver with
 /// it (CUDA Toolkit release notes, "CUDA Driver" table; PTX ISA, "Release History").

@@ -4,6 +4,7 @@
 mod cache;
 mod compute;
 mod conv3d;
+mod footprint;
 mod isa;
 mod memory;
 mod share;
@@ -200,6 +201,7 @@ impl Loaded<'_> {
         match launch.module {
             "stream" => stream::kernel(launch, self),
             "stride" => stride::kernel(launch, self),
+            "footprint" => footprint::kernel(launch, self),
             "conv3d" => conv3d::kernel(launch, self),
             "compute" => compute::kernel(launch, self),
             _ => Err(self.unknown(launch)),
@@ -211,6 +213,7 @@ impl Loaded<'_> {
         match launch.module {
             "stream" => stream::check(launch, data, self),
             "stride" => stride::check(launch, data, self),
+            "footprint" => footprint::check(launch, data, self),
             "conv3d" => conv3d::check(launch, data, self),
             "compute" => compute::check(launch, self),
             _ => Err(self.unknown(launch)),
