@@ -16,7 +16,7 @@ fn every_listed_case_can_be_selected_and_planned() {
         let facts = Facts {
             kind,
             cache_bytes: Some(32 << 20),
-            free_bytes: 64 << 30,
+            free_bytes: 1 << 40,
             units: 2,
             threads_per_unit: 2048,
             capability: None,
@@ -33,7 +33,7 @@ fn every_listed_case_can_be_selected_and_planned() {
 fn patterns_are_listed_with_what_they_do() {
     let output = hbmark().args(["list", "patterns"]).output().expect("the program starts");
     let table = text(&output.stdout);
-    for pattern in ["compute", "stream", "stride", "conv3d", "copy_engine"] {
+    for pattern in ["compute", "stream", "stride", "footprint", "conv3d", "copy_engine"] {
         assert!(table.contains(pattern), "{table}");
     }
 }

@@ -245,6 +245,17 @@ fn stride_row(operation: &str, stride: u64, array: u64, compulsory_gbps: f64, am
     row
 }
 
+/// A row of `operation` over this footprint, on an H200.
+pub(crate) fn footprint_row(operation: &str, bytes: u64, gbps: f64) -> Measurement {
+    let passes = (5_280_000_000 / bytes).max(1);
+    let written = if operation.starts_with("copy") { bytes * passes / 2 } else { 0 };
+    let moved = Bytes { compulsory: bytes, ..Bytes::contiguous(bytes * passes - written, written) };
+    let mut row = row(&format!("footprint/{operation}/{bytes}"), Level::of(bytes, Some(60 << 20)), moved, gbps);
+    row.parameters.insert("footprint_bytes".into(), json!(bytes));
+    row.parameters.insert("passes".into(), json!(passes));
+    row
+}
+
 fn conv3d(case: &str, edge: u64, level: Level, gbps: f64, utilization: f64) -> Measurement {
     let mut row = row(&format!("conv3d/{case}"), level, Bytes::contiguous(64 << 20, 64 << 20), gbps);
     row.parameters.insert("batch".into(), json!(1));

@@ -98,14 +98,8 @@ pub trait Pattern: Sync {
 
 /// All patterns, in the order in which they are measured: compute peaks come
 /// first because every later row's compute utilization refers to them.
-pub const PATTERNS: &[&dyn Pattern] = &[
-    &compute::Compute,
-    &stream::Stream,
-    &stride::Stride,
-    &footprint::Footprint,
-    &conv3d::Conv3d,
-    &copy_engine::CopyEngine,
-];
+pub const PATTERNS: &[&dyn Pattern] =
+    &[&compute::Compute, &stream::Stream, &stride::Stride, &footprint::Footprint, &conv3d::Conv3d, &copy_engine::CopyEngine];
 
 /// The pattern that an id belongs to.
 pub fn pattern_of(id: &CaseId) -> Option<&'static dyn Pattern> {

@@ -240,10 +240,10 @@ mod tests {
         work
     }
 
-    /// Fewer than a debug build has time for.
+    /// Fewer passes: a debug build takes its time. The check of a copy knows of none.
     fn set_passes(launch: &mut Launch, n: u32) {
-        if let Some(Arg::U32(passes)) = launch.args.iter_mut().filter(|arg| matches!(arg, Arg::U32(_))).nth(0) {
-            *passes = n;
+        if launch.module == "footprint" {
+            launch.args[3 - usize::from(launch.kernel.starts_with("check"))] = Arg::U32(n);
         }
     }
 
