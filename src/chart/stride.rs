@@ -1,33 +1,21 @@
 //! `stride`: what is left of the bandwidth when accesses lie apart.
 
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, VPos};
 
-use super::marks::{self, Symbol};
+use super::curves::{Axis, Curves, Series};
+use super::marks::Symbol;
 use super::page::{PLOT_HEIGHT_MIN, Page, Rect};
-use super::panel::Panel;
 use super::rows::{Group, Rows, array_sizes};
-use super::theme::{self, GRID, INK, TEXT, line_height};
 use super::{Area, Chart, Outcome};
 use crate::pattern::{CaseId, DeviceKind};
 
 /// Space between the two panels.
 const GUTTER: i32 = 56;
 
-/// One line.
-struct Series {
-    color: RGBColor,
-    shape: usize,
-    /// Whether these are compulsory bytes; requested ones otherwise.
-    compulsory: bool,
-    /// Stride and GB/s; a row that could not be drawn interrupts the line.
-    points: Vec<(u64, Option<f64>)>,
-}
-
-/// The lines of one operation.
+/// The lines of one operation: dashed for compulsory bytes, solid for requested ones.
 struct Lines {
     heading: &'static str,
-    strides: Vec<u64>,
+    axis: Axis,
     series: Vec<Series>,
 }
 
@@ -77,17 +65,15 @@ impl Chart for Stride {
 
     fn plot<DB: DrawingBackend>(&self, root: &Area<DB>, at: Rect) -> Outcome<DB> {
         // One scale for both panels, so that read and copy can be compared.
-        let values = self
-            .panels
-            .iter()
-            .flat_map(|lines| lines.series.iter().flat_map(|series| series.points.iter().filter_map(|(_, value)| *value)));
-        let largest = values.fold(0.0, f64::max);
+        let largest = self.panels.iter().flat_map(|lines| &lines.series).map(Series::largest).fold(0.0, f64::max);
         let largest = if largest > 0.0 { largest } else { 1.0 };
         let n = self.panels.len() as i32;
         let width = (at.right - at.left - GUTTER * (n - 1)) / n;
         for (lines, n) in self.panels.iter().zip(0..) {
             let left = at.left + n * (width + GUTTER);
-            lines.draw(root, Rect { left, right: left + width, ..at }, largest)?;
+            let curves = Curves::new(Rect { left, right: left + width, ..at }, lines.heading, largest, &lines.axis);
+            curves.draw_axis(root)?;
+            lines.series.iter().try_for_each(|series| curves.draw_line(root, series))?;
         }
         Ok(())
     }
@@ -118,49 +104,10 @@ fn lines<'a>(group: &'a Group<'a>, rows: &mut Rows<'a>, operation: &str, heading
             requested.push((*stride, if sound { rows.figure(run, row, row.achieved_gbps, "GB/s") } else { None }));
             compulsory.push((*stride, if sound { rows.figure(run, row, row.compulsory_gbps, "compulsory GB/s") } else { None }));
         }
-        series.push(Series { color, shape: run, compulsory: true, points: compulsory });
-        series.push(Series { color, shape: run, compulsory: false, points: requested });
+        series.push(Series { color, shape: run, dashed: true, points: compulsory });
+        series.push(Series { color, shape: run, dashed: false, points: requested });
     }
-    let any = series.iter().any(|series| series.points.iter().any(|(_, value)| value.is_some()));
-    any.then_some(Lines { heading, strides, series })
-}
-
-impl Lines {
-    fn draw<DB: DrawingBackend>(&self, root: &Area<DB>, outer: Rect, largest: f64) -> Outcome<DB> {
-        let mut panel = Panel::new(outer, self.heading, largest);
-        panel.inner.bottom -= 2 * line_height(TEXT) + 20;
-        panel.draw(root)?;
-        let Rect { left, top, right, bottom } = panel.inner;
-        // Half a doubling of air on either side.
-        let log = |stride: u64| (stride as f64).log2();
-        let (first, last) = (log(self.strides[0]) - 0.5, log(self.strides[self.strides.len() - 1]) + 0.5);
-        let x = |stride: u64| left + ((log(stride) - first) / (last - first) * f64::from(right - left)).round() as i32;
-
-        let mut free = left;
-        for stride in &self.strides {
-            let (x, text) = (x(*stride), stride.to_string());
-            root.draw(&PathElement::new([(x, top), (x, bottom)], GRID.stroke_width(1)))?;
-            let half = theme::width(&text, TEXT) / 2;
-            if x - half >= free {
-                root.draw_text(&text, &theme::style(TEXT, INK, HPos::Center, VPos::Top), (x, bottom + 10))?;
-                free = x + half + 10;
-            }
-        }
-        let axis = theme::style(TEXT, INK, HPos::Center, VPos::Top);
-        root.draw_text("stride in bytes, log scale", &axis, ((left + right) / 2, bottom + 12 + line_height(TEXT)))?;
-
-        for Series { color, shape, compulsory, points } in &self.series {
-            let places: Vec<Option<(i32, i32)>> = points.iter().map(|(stride, value)| Some((x(*stride), panel.y((*value)?)))).collect();
-            for piece in places.split(Option::is_none) {
-                let piece: Vec<(i32, i32)> = piece.iter().flatten().copied().collect();
-                if piece.len() > 1 {
-                    marks::line(root, &piece, *color, *compulsory)?;
-                }
-                for point in piece {
-                    marks::marker(root, point, *shape, *color, !compulsory)?;
-                }
-            }
-        }
-        Ok(())
-    }
+    let (first, last) = (*strides.first()?, *strides.last()?);
+    let axis = Axis { name: "stride in bytes, log scale", first, last, ticks: strides, label: |stride| stride.to_string() };
+    series.iter().any(Series::any).then_some(Lines { heading, axis, series })
 }

@@ -47,6 +47,23 @@ pub(crate) fn h200_with_every_pattern() -> Run {
     run
 }
 
+/// An H200 that has a curve of reads and copies by footprint, in order and in random order.
+pub(crate) fn h200_with_footprints() -> Run {
+    let mut run = h200();
+    for (operation, cache, memory) in
+        [("read", 7000.0, 4600.0), ("copy", 5200.0, 4200.0), ("read-random", 6500.0, 3600.0), ("copy-random", 4600.0, 2900.0)]
+    {
+        for doubling in 16..37u32 {
+            for bytes in [1u64 << doubling, (1u64 << doubling) * 3 / 2] {
+                let hits = 1.0 / (1.0 + (bytes as f64 / 54e6).powi(6));
+                let walked = if bytes > 8 << 30 && operation.ends_with("random") { 0.6 } else { 1.0 };
+                run.measurements.push(footprint_row(operation, bytes, walked / (hits / cache + (1.0 - hits) / memory)));
+            }
+        }
+    }
+    run
+}
+
 /// A machine's RAM: two threads, small volumes that fit the cache, no theoretical peak.
 pub(crate) fn host() -> Run {
     let mut run = run(DeviceKind::Host, "Intel(R) Xeon(R) Platinum 8481C CPU");

@@ -3,8 +3,9 @@ use std::fs;
 use super::bandwidth::Bandwidth;
 use super::cards::Cards;
 use super::conv3d::Conv3d;
+use super::footprint::Footprint;
 use super::stride::Stride;
-use super::testing::{h200, h200_with_every_pattern, host, many, spoil};
+use super::testing::{footprint_row, h200, h200_with_every_pattern, h200_with_footprints, host, many, spoil};
 use super::*;
 use crate::pattern::Level;
 use crate::record::Measurement;
@@ -324,9 +325,9 @@ fn gpus_and_hosts_have_charts_of_their_own() {
         ]
     );
     assert!(drawn.files.iter().all(|file| file.is_file()));
-    let reasons =
-        [("stride", "no run has a row of stride at its default size"), ("conv3d", "no run has a row of conv3d at its default size")];
-    assert_eq!(drawn.left_out, reasons.map(|(name, why)| (name.to_owned(), why.to_owned())));
+    let reasons = [("stride", "stride"), ("footprint", "footprint"), ("footprint-host", "footprint"), ("conv3d", "conv3d")];
+    let reasons = reasons.map(|(name, what)| (name.to_owned(), format!("no run has a row of {what} at its default size")));
+    assert_eq!(drawn.left_out, reasons);
     let bandwidth = fs::read_to_string(dir.path().join("bandwidth.svg")).unwrap();
     assert!(bandwidth.contains("NVIDIA H200") && !bandwidth.contains("Xeon"));
 }
@@ -343,7 +344,7 @@ fn without_runs_every_chart_is_left_out_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let drawn = draw_all(&[], dir.path()).unwrap();
     assert!(drawn.files.is_empty());
-    assert_eq!(drawn.left_out.len(), 4);
+    assert_eq!(drawn.left_out.len(), 5);
     assert!(drawn.left_out.iter().all(|(_, why)| why.starts_with("no run ")), "{:?}", drawn.left_out);
 }
 
@@ -464,4 +465,63 @@ fn a_folder_that_cannot_be_made_is_named() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let error = draw_all(&[h200()], file.path()).unwrap_err().to_string();
     assert!(error.contains(file.path().to_str().unwrap()) && error.contains("choose a folder"), "{error}");
+}
+
+#[test]
+fn the_footprint_chart_names_plateaus_and_both_ends_of_the_cache() {
+    let svg = draw_first::<Footprint>(&[h200_with_footprints()]).unwrap();
+    assert_well_placed(&svg);
+    let text = text_of(&svg);
+    for part in [
+        "Read, GB/s",
+        "Copy, GB/s",
+        "footprint, log scale",
+        "lines in random order",
+        "L2 7000",
+        "DRAM 4600",
+        "L2 60 MiB",
+        "the driver says 60 MiB",
+        "64 KiB",
+        "64 GiB",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    // Its subject is which footprints the cache serves.
+    assert!(!text.contains("the data fit the last cache"), "{text}");
+}
+
+#[test]
+fn of_several_runs_each_curve_is_read_in_the_caption_and_none_in_the_plot() {
+    let svg = draw_first::<Footprint>(&[h200_with_footprints(), h200_with_footprints()]).unwrap();
+    assert_well_placed(&svg);
+    let text = text_of(&svg);
+    assert!(text.contains("NVIDIA H200 (1): Reads by footprint") && text.contains("NVIDIA H200 (2): Reads by footprint"), "{text}");
+    assert!(!text.contains("L2 60 MiB"), "{text}");
+}
+
+#[test]
+fn a_few_footprints_are_drawn_without_plateaus() {
+    let mut run = h200();
+    run.measurements.extend([1u64 << 20, 1 << 30].map(|bytes| footprint_row("copy", bytes, 4000.0)));
+    let text = text_of(&draw_first::<Footprint>(&[run.clone()]).unwrap());
+    assert!(text.contains("Copy, GB/s") && !text.contains("Read, GB/s") && !text.contains("random order\n"), "{text}");
+    run.measurements.push(footprint_row("read", 1 << 16, 4000.0));
+    let svg = draw_first::<Footprint>(&[run]).unwrap();
+    assert_well_placed(&svg);
+    assert!(text_of(&svg).contains("No plateaus are named: 1 footprints are too few"));
+}
+
+#[test]
+fn a_long_list_of_rows_is_cut_short_with_their_number() {
+    let mut run = h200_with_footprints();
+    run.measurements.iter_mut().for_each(|row| row.marks.push(crate::record::Mark::Throttled));
+    let text = text_of(&draw_first::<Footprint>(&[run]).unwrap());
+    assert!(text.contains("and 156 more."), "{text}");
+}
+
+#[test]
+fn zz_draw() {
+    let dir = std::path::Path::new("/tmp/fp-charts");
+    draw_all(&[h200_with_footprints()], dir).unwrap();
+    draw_all(&[h200_with_footprints(), h200_with_footprints()], &dir.join("two")).unwrap();
 }

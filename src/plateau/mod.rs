@@ -12,6 +12,7 @@
 mod cache;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use crate::pattern::{CaseId, DeviceKind};
 use crate::record::{Measurement, Run};

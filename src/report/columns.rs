@@ -200,6 +200,7 @@ pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
     } else {
         format!("compute utilization: of the peak measured in the same run, {}", peaks.join(", "))
     });
+    lines.extend(super::footprint::remarks(run));
     let has = |level| run.measurements.iter().any(|row| row.status == Status::Ok && row.level == Some(level));
     if has(Level::Cache) {
         lines.push("cache: the data fit the last cache, so GB/s is not the memory's".to_owned());

@@ -4,6 +4,7 @@
 mod columns;
 mod csv;
 mod data;
+mod footprint;
 mod json;
 mod markdown;
 mod others;
@@ -140,7 +141,10 @@ mod tests {
             names[..4],
             ["new/report/summary.md", "new/report/measurements.csv", "new/report/charts/bandwidth.svg", "new/report/charts/bandwidth.png"]
         );
-        assert_eq!(written.left_out.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["stride", "conv3d"]);
+        assert_eq!(
+            written.left_out.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+            ["stride", "footprint", "footprint-host", "conv3d"]
+        );
         // Nothing else, and nothing half-written.
         let count = |dir: &Path| std::fs::read_dir(dir).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file()).count();
         assert_eq!(count(&dir.path().join("new/report")) + count(&dir.path().join("new/report/charts")), names.len());
@@ -182,7 +186,7 @@ mod tests {
         }
         let dir = tempfile::tempdir().unwrap();
         let written = write(&[], dir.path()).unwrap();
-        assert_eq!((written.files.len(), written.left_out.len()), (2, 4));
+        assert_eq!((written.files.len(), written.left_out.len()), (2, 5));
     }
 
     #[test]
