@@ -197,7 +197,7 @@ impl Levels {
 /// Plateaus and capacity of a curve whose points are in the order of their footprints.
 fn analyse(points: &[Point]) -> Result<(Vec<Plateau>, Capacity), String> {
     if points.len() < POINTS_MIN {
-        return Err(format!("{} footprints are too few to show plateaus", points.len()));
+        return Err(format!("too few footprints were read to show any ({}, and it takes {POINTS_MIN})", points.len()));
     }
     let levels = levels(points)?;
     let (capacity, step) = fit(points, &levels)?;

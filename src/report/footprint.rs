@@ -72,7 +72,7 @@ mod tests {
         assert!(remarks(&run).is_empty());
         run.measurements.push(footprint_row("read", 1 << 20, 5000.0));
         let text = section(std::slice::from_ref(&run), &["one".to_owned()]);
-        assert!(text.contains("- one: no plateaus are named: 1 footprints are too few") && !text.contains("| device"), "{text}");
+        assert!(text.contains("- one: no plateaus are named: too few footprints") && !text.contains("| device"), "{text}");
         assert_eq!(remarks(&run).len(), 1);
     }
 }
