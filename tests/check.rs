@@ -78,6 +78,15 @@ fn a_smaller_buffer_that_is_faster_than_the_memory_is_the_caches() {
 }
 
 #[test]
+fn a_peak_that_counts_twice_what_the_data_sheet_promises_is_named_with_both() {
+    let mut document = foreign(json!({ "id": "copy", "achieved_gbps": 1400.0, "verified": true }));
+    document["peaks"]["memory_gbps"] =
+        json!([{ "value": 3110.4, "provenance": "device-attributes" }, { "value": 1555.0, "provenance": "datasheet" }]);
+    let (_, out) = check(&document);
+    assert!(out.contains("-: unsound_peak: 3110 GB/s by the device's attributes and 1555 GB/s by the data sheet"), "{out}");
+}
+
+#[test]
 fn a_plausible_row_that_nobody_verified_is_told_and_leaves_0() {
     let (code, out) = check(&foreign(json!({ "id": "copy", "achieved_gbps": 930.0 })));
     assert!(code == Some(0) && out.contains("not_verified") && out.ends_with("1 document, 1 finding\n"), "{out}");
@@ -89,6 +98,18 @@ fn a_row_whose_figure_was_raised_by_hand_does_not_add_up() {
     run["measurements"][1]["achieved_gbps"] = json!(4700.0);
     let (code, out) = check(&run);
     assert!(code == Some(5) && out.contains("stream/read/f32: does_not_add_up: 4700 GB/s achieved"), "{out}");
+}
+
+#[test]
+fn a_row_whose_time_was_lowered_with_its_figure_does_not_add_up_with_its_samples() {
+    let mut run = published();
+    let row = &mut run["measurements"][1];
+    for (field, factor) in [("/time_ns/median", 0.98), ("/achieved_gbps", 1.0 / 0.98)] {
+        let value = row.pointer_mut(field).expect("a figure");
+        *value = json!(value.as_f64().expect("a number") * factor);
+    }
+    let (code, out) = check(&run);
+    assert!(code == Some(5) && out.contains("stream/read/f32: does_not_add_up: ") && out.contains("samples of "), "{out}");
 }
 
 #[test]

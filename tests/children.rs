@@ -136,6 +136,54 @@ fn an_interrupt_to_the_whole_group_lets_the_run_end_in_order() {
     assert!(out.join("summary.md").is_file());
 }
 
+/// A run of the host twice whose first case has been measured at once, and its folder.
+fn at_once() -> (tempfile::TempDir, Child, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mark = format!("HBMARK_TEST_MARK={}", folder.path().display());
+    let (name, value) = mark.split_once('=').expect("a variable");
+    let parent = Command::new(assert_cmd::cargo::cargo_bin!("hbmark"))
+        .args(["run", "stream/read/f32@65536", "stream/write/f32@65536", "stream/copy/f32@65536", "stride/read/64@65536"])
+        .args(["--device", "host,host", "--simultaneous", "-o"])
+        .arg(folder.path())
+        .env(name, value)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .expect("the program starts");
+    wait_for("the first case at once", || {
+        runs_in(folder.path()).iter().any(|run| run.measurements.iter().any(|row| row.contention.is_some()))
+    });
+    (folder, parent, mark)
+}
+
+fn runs_in(folder: &Path) -> Vec<record::Run> {
+    std::fs::read_dir(folder).expect("a folder").flatten().filter_map(|entry| record::load(&entry.path()).ok()).collect()
+}
+
+#[test]
+fn children_of_devices_that_are_measured_at_once_end_with_their_parent() {
+    let (folder, mut parent, mark) = at_once();
+    parent.kill().expect("the program is ours");
+    parent.wait().expect("the program ends");
+    wait_for("the end of the children", || alive(&mark).is_empty());
+    let runs = runs_in(folder.path());
+    assert!(runs.len() == 2 && runs.iter().all(|run| !run.complete && run.measurements.len() == 4));
+}
+
+#[test]
+fn an_interrupt_while_devices_are_measured_at_once_keeps_their_rows_and_what_was_finished() {
+    let (folder, mut parent, mark) = at_once();
+    send("-INT", &format!("-{}", parent.id()));
+    assert_eq!(parent.wait().expect("the program ends").code(), Some(130));
+    assert!(alive(&mark).is_empty());
+    for run in runs_in(folder.path()) {
+        assert!(!run.complete && run.finished_at.is_none());
+        assert!(run.measurements.iter().all(|row| row.status == Status::Ok));
+        assert!(run.measurements[0].contention.is_some() && run.measurements[3].contention.is_none());
+    }
+}
+
 #[test]
 fn a_child_without_a_request_says_whose_part_it_is() {
     hbmark().arg("child").write_stdin("{}\n").assert().code(2).stderr(predicates::str::contains("a part of 'hbmark run'"));

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use assert_cmd::Command;
 use common::{hbmark, hbmark_on_fake, text};
 use hbmark::device::cuda::driver::{DRIVER_VARIABLE, NO_DRIVER};
+use hbmark::device::cuda::{Presence, presence};
 
 /// The default run: its exit code, what it says, and where its output would be.
 fn run_default(mut hbmark: Command) -> (Option<i32>, String, PathBuf, tempfile::TempDir) {
@@ -89,6 +90,15 @@ fn a_driver_too_old_for_the_kernels_is_named_with_the_one_that_would_do() {
 }
 
 #[test]
+fn a_driver_newer_than_any_that_this_program_knows_is_used() {
+    for cuda in ["13010", "99000"] {
+        let (code, says, out, _out) = run_default(hbmark_on_fake(&[("FAKE_CUDA", cuda)]));
+        assert_eq!(code, Some(0), "{cuda}: {says}");
+        assert!(out.join("run.json").is_file());
+    }
+}
+
+#[test]
 fn a_device_that_is_not_here_is_refused_with_those_that_are() {
     for (asked, named) in [("5", "0 (NVIDIA Fake), 1 (NVIDIA Fake)"), ("GPU-ff", "GPU-00000000-0000-0000-0000-000000000000, GPU-01010101")]
     {
@@ -102,6 +112,22 @@ fn a_device_that_is_not_here_is_refused_with_those_that_are() {
 fn asking_for_a_gpu_without_a_driver_is_refused() {
     let output = hbmark().env(DRIVER_VARIABLE, NO_DRIVER).args(["run", "--device", "0"]).output().expect("the program starts");
     assert_eq!(output.status.code(), Some(3));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn whoever_asks_for_a_gpu_where_no_driver_is_found_is_told_where_it_was_looked_for_and_that_no_toolkit_has_it() {
+    if !matches!(presence(), Ok(Presence::Absent(_))) {
+        println!("skipped: there is a driver here");
+        return;
+    }
+    let output = hbmark().args(["run", "--device", "0"]).output().expect("the program starts");
+    let says = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{says}");
+    assert!(
+        says.contains("looked for libcuda.so.1") && says.contains("not with a CUDA toolkit") && says.contains("install the driver"),
+        "{says}"
+    );
 }
 
 #[test]

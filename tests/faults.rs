@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 
 use common::{hbmark_on_fake, text};
-use hbmark::record::{self, Run, Status};
+use hbmark::record::{self, Run, Status, Verdict};
 
 /// A run on the fake driver: exit code, standard output and standard error.
 fn run(settings: &[(&str, &str)], cases: &[&str], out: &Path) -> (Option<i32>, String, String) {
@@ -168,6 +168,7 @@ fn a_device_that_fails_before_its_first_case_is_not_usable_and_nothing_is_writte
         ("cuDevicePrimaryCtxRetain 1 46", "compute mode"),
         ("cuStreamCreateWithPriority 1 999", "suspend"),
         ("cuMemGetInfo_v2 1 214", "ROW_REMAPPER"),
+        ("cuModuleLoadDataEx 1 222", "525 or newer"),
         ("cuStreamCreateWithPriority 1 crash", "the device '0' cannot be opened: the process that tried came to an unexpected end"),
     ] {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -248,4 +249,52 @@ fn a_size_that_the_card_has_no_room_for_is_refused_with_both_figures() {
     assert_eq!(exit, Some(2), "{says}");
     assert!(says.contains("204800 MiB together") && says.contains("143360 MiB are free"), "{says}");
     assert!(!out.exists());
+}
+
+#[test]
+fn wrong_data_mark_their_row_with_number_and_place_and_the_run_goes_on_to_exit_4() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    // The third case compares so many words.
+    let (exit, shows, says) = run(&[("FAKE_WRONG", "262144 3 77")], &CASES, &out);
+    assert_eq!(exit, Some(4), "{says}");
+    let run = load(&out);
+    assert!(run.complete && run.device.uuid.is_some());
+    assert_eq!(statuses(&run), [Status::Ok; 4]);
+    for (n, row) in run.measurements.iter().enumerate() {
+        let expected = if n == 2 {
+            (Some(false), Some(3), Some(77), Some(Verdict::Unverified))
+        } else {
+            (Some(true), Some(0), None, Some(Verdict::Ok))
+        };
+        assert_eq!((row.verified, row.mismatches, row.first_bad_index, row.verdict), expected, "{}", row.id);
+    }
+    let line = shows.lines().find(|line| line.contains(CASES[2])).unwrap_or_else(|| panic!("{shows}"));
+    assert!(line.contains("unverified"), "{shows}");
+}
+
+#[test]
+fn a_card_that_is_newer_than_the_program_is_measured_and_its_arithmetic_peak_is_null_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    // This driver computes nothing, so the check of arithmetic fails as it should.
+    let (exit, _, says) = run(&[("FAKE_CAPABILITY", "15")], &["compute/fma/f32", "stream/write/f32"], &out);
+    assert_eq!(exit, Some(4), "{says}");
+    let rows = load(&out).measurements;
+    assert!(rows[0].theoretical_gflops.is_none() && rows[0].missing["theoretical_gflops"].contains("15.0"), "{:?}", rows[0].missing);
+    assert_eq!((rows[1].status, rows[1].verdict), (Status::Ok, Some(Verdict::Ok)));
+}
+
+#[test]
+fn a_clock_that_stands_still_gives_errors_with_the_reason_and_no_row_without_samples_that_has_figures() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let (exit, _, says) = run(&[("FAKE_LAUNCH_MS", "0")], &CASES, &out);
+    assert_eq!(exit, Some(7), "{says}");
+    let run = load(&out);
+    assert_eq!(statuses(&run), [Status::Error; 4]);
+    for row in &run.measurements {
+        assert!(row.samples_ns.is_empty() && row.time_ns.is_none() && row.achieved_gbps.is_none() && row.verdict.is_none());
+        assert!(row.reason.as_ref().is_some_and(|reason| reason.contains("0 ns")), "{:?}", row.reason);
+    }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{hbmark, small_run, text};
+use common::{document, hbmark, small_run, text, unexplained};
 use hbmark::record::{self, Status, Verdict};
 
 #[test]
@@ -45,29 +45,7 @@ fn every_null_field_of_a_document_has_a_reason() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out");
     small_run(&out, &["stream/copy/f32@1048576"]).assert().code(0);
-    let document: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(out.join("run.json")).expect("a document")).expect("a JSON document");
-    check_nulls("run", &document);
-}
-
-fn check_nulls(path: &str, value: &serde_json::Value) {
-    match value {
-        serde_json::Value::Object(fields) => {
-            let reasons = fields.get("missing");
-            for (name, field) in fields {
-                // `reason` explains a row's status, and an `ok` row needs none.
-                if field.is_null() && name != "reason" {
-                    let reason = reasons.and_then(|r| r.get(name));
-                    // Nested plain figures are explained in the row that holds them.
-                    let nested = path.ends_with("bytes") && name == "dram";
-                    assert!(reason.is_some() || nested, "{path}.{name} is null without a reason");
-                }
-                check_nulls(&format!("{path}.{name}"), field);
-            }
-        }
-        serde_json::Value::Array(items) => items.iter().for_each(|item| check_nulls(path, item)),
-        _ => {}
-    }
+    assert_eq!(unexplained(&document(&out)), [""; 0]);
 }
 
 #[test]

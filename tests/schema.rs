@@ -6,8 +6,9 @@ mod common;
 
 use std::path::Path;
 
-use common::{documents, root};
-use hbmark::record::schema;
+use common::{documents, root, unexplained};
+use hbmark::measure::statistics;
+use hbmark::record::{self, Status, schema};
 use serde_json::Value;
 
 const REGENERATE: &str = "run: HBMARK_UPDATE=1 cargo test --test schema";
@@ -33,6 +34,42 @@ fn every_recorded_document_has_the_form_of_the_schema() {
         let document: Value = serde_json::from_slice(&std::fs::read(&path).expect("a file")).expect("JSON");
         let errors: Vec<String> = validator.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path())).collect();
         assert!(errors.is_empty(), "{}: {errors:?}", path.display());
+    }
+}
+
+#[test]
+fn every_null_of_a_recorded_document_has_a_reason_and_no_word_stands_for_one() {
+    for path in documents() {
+        let run = record::load(&path).unwrap_or_else(|error| panic!("{error}"));
+        // As it was written, and as an array of documents has it today: with the fields that came later.
+        let written = serde_json::from_slice(&std::fs::read(&path).expect("a file")).expect("JSON");
+        for document in [written, serde_json::to_value(run).expect("JSON")] {
+            assert_eq!(unexplained(&document), [""; 0], "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_recorded_document_says_what_was_measured_on_which_machine_and_by_what() {
+    for path in documents() {
+        let run = record::load(&path).unwrap_or_else(|error| panic!("{error}"));
+        let known = [run.host.cpu, run.program.version, run.program.target, run.suite_version, run.device.name, run.started_at];
+        assert!(known.iter().all(|text| !text.is_empty()) && run.host.memory_bytes > 0 && run.host.cpus > 0, "{}", path.display());
+    }
+}
+
+#[test]
+fn every_recorded_row_with_figures_has_samples_and_its_times_are_theirs() {
+    for path in documents() {
+        let rows = record::load(&path).unwrap_or_else(|error| panic!("{error}")).measurements;
+        for row in rows.into_iter().filter(|row| row.status == Status::Ok) {
+            let time = row.time_ns.expect("times");
+            let sorted = statistics::sorted(&row.samples_ns);
+            let of_samples = [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| statistics::quantile(&sorted, share));
+            assert_eq!([time.min, time.p25, time.median, time.p75, time.max], of_samples, "{}: {}", path.display(), row.id);
+            assert_eq!((time.n as usize, time.noise_fraction), (sorted.len(), statistics::median_noise(&row.samples_ns)), "{}", row.id);
+            assert!(!row.variant.is_empty() && !row.parameters.is_empty(), "{} does not say how it was measured", row.id);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{hbmark_on_fake, hbmark_on_fake_card, text};
+use common::{hbmark_on_fake, hbmark_on_fake_card, text, unexplained};
 use hbmark::record::{self, EnergySource, Mark, PowerSource, Run, Spread};
 
 /// Two of one pattern, which are measured in one process, and one of another.
@@ -99,4 +99,33 @@ fn without_the_library_the_row_says_which_capability_a_container_lacks() {
     let run = record::load(&out).unwrap_or_else(|error| panic!("{error}"));
     let reason = &run.measurements[0].missing["telemetry"];
     assert!(reason.contains("'utility'") || reason.contains("NVML"), "{reason}");
+}
+
+#[test]
+fn sensors_that_answer_with_errors_leave_nulls_with_reasons_and_do_not_end_the_run() {
+    // Not supported, driver not loaded, card not found, card lost, unknown error: one field, most fields, the card, all.
+    for fault in ["nvmlDeviceGetPerformanceState 3", "nvmlDeviceGetC 999", "nvmlDeviceGetHandle 6", "nvmlDeviceGet 15", "nvmlInit 9"] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let out = folder.path().join("out");
+        let (run, _) = run(&[("FAKE_NVML_FAULT", fault)], &out);
+        assert!(run.complete, "{fault}");
+        assert_eq!(unexplained(&serde_json::to_value(&run).expect("JSON")), [""; 0], "{fault}");
+    }
+}
+
+#[test]
+fn a_text_that_stands_for_no_value_is_null_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (known, _) = run(&[("FAKE_NVML_TEXT", "900-21010-0040-000")], &folder.path().join("known"));
+    assert_eq!(known.device.part_number.as_deref(), Some("900-21010-0040-000"));
+    let (untold, _) = run(&[("FAKE_NVML_TEXT", "N/A")], &folder.path().join("untold"));
+    assert!(untold.device.part_number.is_none() && untold.device.missing["part_number"].contains("'N/A'"), "{:?}", untold.device);
+    assert_eq!(unexplained(&serde_json::to_value(&untold).expect("JSON")), [""; 0]);
+}
+
+#[test]
+fn the_document_tells_the_drivers_version_apart_from_the_cuda_version_that_it_implements() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (run, _) = run(&[], &folder.path().join("out"));
+    assert_eq!((run.device.driver_version.as_deref(), run.device.cuda_version.as_deref()), (Some("580.159.04"), Some("12.2")));
 }

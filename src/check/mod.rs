@@ -32,7 +32,7 @@ pub enum What {
     Compressed,
     /// The data were in the main memory of the machine.
     Spilled,
-    /// A figure that is none, or a bandwidth that is not its bytes over its time.
+    /// A figure that is none, a bandwidth that is not its bytes over its time, or a median outside of its samples.
     DoesNotAddUp,
     /// Nobody checked the results.
     NotVerified,

@@ -70,7 +70,8 @@ fn sums(claim: &Claim) -> String {
     let told = |figure: Option<f64>, unit: &str| figure.map(|value| format!("{value} {unit}"));
     let bytes = claim.bytes.map(|bytes| format!("{} bytes requested", bytes.requested()));
     let time = told(claim.time_ns.map(|time| time.median), "ns");
-    let all = [told(claim.achieved_gbps, "GB/s achieved"), bytes, time, told(claim.requested_gbps(), "GB/s by bytes over time")];
+    let samples = claim.extremes_ns().map(|(min, max)| format!("samples of {min} to {max} ns"));
+    let all = [told(claim.achieved_gbps, "GB/s achieved"), bytes, time, samples, told(claim.requested_gbps(), "GB/s by bytes over time")];
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

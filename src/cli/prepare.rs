@@ -7,7 +7,7 @@ use super::exit::check_plans;
 use super::run::Args;
 use super::{Exit, Failure, note};
 use crate::catalog;
-use crate::device::{self, Selected, Selector, machine};
+use crate::device::{self, Selected, machine};
 use crate::pattern::{Profile, select};
 use crate::record::{self, DOCUMENT_NAME, Held, Peaks, Program, Run, SaveError};
 use crate::report::{self, ReportError};
@@ -27,27 +27,65 @@ pub struct Ready {
     pub held: Held,
 }
 
-/// Prepares a new run of each device that the arguments mean. One device of several that cannot
-/// be measured does not keep the others from it: the code says how that went.
+/// Prepares a new run of each device that the arguments mean, and takes no folder before all were
+/// looked at. One device of several that cannot be measured does not keep the others from it, unless
+/// all are to be measured at once: the code says how that went.
 pub fn prepare(args: &Args, go_on: &dyn Fn() -> bool) -> Result<(Vec<Ready>, Exit), Failure> {
-    let (selected, why) = device::list(args.device.as_ref().unwrap_or(&Selector::Default))?;
+    let (selected, why) = device::list_all(&args.device)?;
     if let Some(why) = why {
         note(&why);
     }
+    check_number(&selected, args.simultaneous)?;
     let several = selected.len() > 1;
     let mut exit = Exit::Done;
+    let mut spare = |one: Selected, failure: Failure| {
+        if !several || args.simultaneous {
+            return Err(failure);
+        }
+        note(&format!("error: {one}: {failure}"));
+        exit = exit.and(failure.exit());
+        Ok(())
+    };
+    let times = |one: Selected, among: &[Selected]| among.iter().filter(|other| **other == one).count();
+    let mut found = Vec::new();
+    for (at, &one) in selected.iter().enumerate() {
+        let (processes, nth) = (times(one, &selected), times(one, &selected[..=at]));
+        if processes > 1 && nth == 1 {
+            note(&format!("{one}: {processes} processes will share its memory, so each plans with an equal part of what is free"));
+        }
+        match look(args, one, processes as u64, go_on) {
+            Ok(ready) => found.push((one, nth, ready)),
+            Err(failure) => spare(one, failure)?,
+        }
+    }
     let mut all_ready = Vec::new();
-    for one in selected {
-        match prepare_one(args, one, several, go_on) {
+    for (one, nth, found) in found {
+        match take(args, found, several, nth) {
             Ok(ready) => all_ready.push(ready),
-            Err(failure) if several => {
-                note(&format!("error: {one}: {failure}"));
-                exit = exit.and(failure.exit());
-            }
-            Err(failure) => return Err(failure),
+            Err(failure) => spare(one, failure)?,
         }
     }
     Ok((all_ready, exit))
+}
+
+/// Refuses a device that is named twice, and several at once that are one.
+fn check_number(selected: &[Selected], simultaneous: bool) -> Result<(), Failure> {
+    if simultaneous {
+        return match selected {
+            [_, _, ..] => Ok(()),
+            _ => Err(Failure::Usage(
+                "'--simultaneous' measures several devices at once: name two, such as '--device 0,host', or one twice, such as \
+                 '--device host,host'"
+                    .into(),
+            )),
+        };
+    }
+    match selected.iter().enumerate().find(|(at, one)| selected[..*at].contains(one)) {
+        Some((_, twice)) => Err(Failure::Usage(format!(
+            "{twice} is named twice with '--device': name it once, or add '--simultaneous' to measure it in two processes at once"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// A device as a child takes it.
@@ -58,12 +96,27 @@ pub fn name_of(selected: Selected) -> String {
     }
 }
 
-fn prepare_one(args: &Args, selected: Selected, several: bool, go_on: &dyn Fn() -> bool) -> Result<Ready, Failure> {
+/// A device that can be measured, with what is to be measured on it.
+struct Found {
+    name: String,
+    identity: record::Device,
+    profile: Profile,
+    plans: Plans,
+}
+
+/// Looks at a device and plans for it. Its memory has to do for all processes that use it at once.
+fn look(args: &Args, selected: Selected, processes: u64, go_on: &dyn Fn() -> bool) -> Result<Found, Failure> {
     let name = name_of(selected);
-    let (identity, facts) = session::probe(&name, go_on)?;
+    let (identity, mut facts) = session::probe(&name, go_on)?;
+    facts.free_bytes /= processes;
     let profile = args.profile.unwrap_or(Profile::Quick);
     let plans = Plans::new(&select(&args.patterns, profile, &facts)?, &facts);
     check_plans(&plans)?;
+    Ok(Found { name, identity, profile, plans })
+}
+
+/// Takes a folder for the `nth` run of a device.
+fn take(args: &Args, Found { name, identity, profile, plans }: Found, several: bool, nth: usize) -> Result<Ready, Failure> {
     let device = identity.uuid.clone().unwrap_or(name);
     let run = Run {
         schema_version: record::SCHEMA_VERSION.into(),
@@ -82,16 +135,19 @@ fn prepare_one(args: &Args, selected: Selected, several: bool, go_on: &dyn Fn() 
         cases: plans.ids(),
         measurements: Vec::new(),
     };
-    let folder = claim(args, &run, several)?;
+    let folder = claim(args, &run, several, nth)?;
     let held = record::hold(&folder)?;
     Ok(Ready { device, plans, run, folder, held })
 }
 
 /// Takes a folder by writing the document, without rows, into it; nothing measured is ever overwritten.
-fn claim(args: &Args, run: &Run, several: bool) -> Result<PathBuf, Failure> {
+fn claim(args: &Args, run: &Run, several: bool, nth: usize) -> Result<PathBuf, Failure> {
     let index = run.device.index.map(|index| format!("-{index}")).unwrap_or_default();
     let (mut folder, numbered) = match &args.output {
-        Some(chosen) if several => (chosen.join(format!("{}{index}", run.device.card)), 0..0),
+        Some(chosen) if several => {
+            let again = if nth > 1 { format!("-{nth}") } else { String::new() };
+            (chosen.join(format!("{}{index}{again}", run.device.card)), 0..0)
+        }
         Some(chosen) => (chosen.clone(), 0..0),
         None => {
             let time: String = run.started_at.chars().filter(|c| *c != '-' && *c != ':').collect();

@@ -32,7 +32,10 @@ pub fn resume(args: &Args, go_on: &dyn Fn() -> bool) -> Result<Ready, Failure> {
         return Err(refuse(why));
     }
 
-    let (selected, _) = device::list(&args.device.clone().unwrap_or_else(|| selector(&run.device)))?;
+    let selected = match &args.device[..] {
+        [] => device::list(&selector(&run.device))?.0,
+        wishes => device::list_all(wishes)?.0,
+    };
     let [one] = selected[..] else {
         return Err(refuse("a run has one device: name it, or leave out --device".into()));
     };

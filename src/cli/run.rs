@@ -15,7 +15,7 @@ use crate::device::Selector;
 use crate::pattern::{CacheState, Data, DeviceKind, Profile};
 use crate::record::{self, DOCUMENT_NAME, Run};
 use crate::report::{self, Format};
-use crate::session::{self, Session, SessionError};
+use crate::session::{self, Absent, Member, Session, SessionError, Together};
 
 /// Arguments of `hbmark run`.
 #[derive(clap::Args)]
@@ -24,14 +24,18 @@ use crate::session::{self, Session, SessionError};
   hbmark run stream --device 0            one pattern on one device
   hbmark run stream/copy/f32@8589934592   one case with arrays of 8 GiB
   hbmark run --device host -o ram         the RAM of this machine, into the folder 'ram'
+  hbmark run --device all --simultaneous  each card alone, then all at once: what do they cost each other?
   hbmark run -o ram --resume              the same run again where it was broken off, or failed")]
 pub struct Args {
     /// Patterns, beginnings of ids, or ids of cases; all of the profile when none is named
     #[arg(value_name = "PATTERN")]
     pub patterns: Vec<String>,
-    /// An index as in nvidia-smi, a UUID, 'all', or 'host' for the RAM of this machine
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Option<Selector>,
+    /// An index as in nvidia-smi, a UUID, 'all', or 'host' for the RAM of this machine; several with commas between
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    pub device: Vec<Selector>,
+    /// Measure the devices one after the other and then all at once; one that is named twice, in two processes
+    #[arg(long, conflicts_with = "resume")]
+    pub simultaneous: bool,
     /// How much to measure [default: quick]
     #[arg(long, value_enum)]
     pub profile: Option<Profile>,
@@ -75,18 +79,28 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Err(_) if !go_on() => return Ok(Exit::Interrupted),
         prepared => prepared?,
     };
-    let mut runs = Vec::new();
-    for ready in all_ready {
+    let case_limit = args.case_limit.map(Duration::from_secs);
+    let mut measured = Vec::new();
+    for mut ready in all_ready {
         // However the device before it ended.
         if !go_on() {
             note(&format!("not measured: {}{}", ready.run.device.name, which(&ready.run)));
             exit = exit.and(Exit::Interrupted);
             continue;
         }
-        let (run, outcome) = measure_one(ready, args.case_limit.map(Duration::from_secs), &go_on);
-        exit = exit.and(outcome);
-        runs.push(run);
+        exit = exit.and(measure_alone(&mut ready, case_limit, &go_on));
+        if !args.simultaneous {
+            exit = exit.and(publish(&ready));
+        }
+        measured.push(ready);
     }
+    if args.simultaneous {
+        if go_on() {
+            exit = exit.and(measure_together(&mut measured, case_limit, &go_on));
+        }
+        exit = measured.iter().fold(exit, |exit, ready| exit.and(publish(ready)));
+    }
+    let runs: Vec<Run> = measured.into_iter().map(|Ready { run, held: _held, .. }| run).collect();
     if runs.is_empty() {
         return Ok(exit);
     }
@@ -119,11 +133,11 @@ fn which(run: &Run) -> String {
     run.device.index.map(|index| format!(", CUDA device {index}")).unwrap_or_default()
 }
 
-/// Measures one device and writes tables and charts beside its document.
-fn measure_one(ready: Ready, case_limit: Option<Duration>, go_on: &dyn Fn() -> bool) -> (Run, Exit) {
-    let Ready { device, plans, mut run, folder, held: _held } = ready;
+/// Measures one device.
+fn measure_alone(ready: &mut Ready, case_limit: Option<Duration>, go_on: &dyn Fn() -> bool) -> Exit {
+    let Ready { device, plans, run, folder, held: _ } = ready;
     let document = folder.join(DOCUMENT_NAME);
-    note(&format!("measuring {}{} ({} cases, profile {})", run.device.name, which(&run), plans.len(), run.profile));
+    note(&format!("measuring {}{} ({} cases, profile {})", run.device.name, which(run), plans.len(), run.profile));
     if run.device.kind == DeviceKind::Host && cfg!(debug_assertions) {
         note("warning: this is a debug build, whose host kernels are slow; use 'cargo run --release -- run'");
     }
@@ -132,8 +146,8 @@ fn measure_one(ready: Ready, case_limit: Option<Duration>, go_on: &dyn Fn() -> b
     }
     let progress = Progress::new(plans.len());
     let session = Session {
-        device,
-        plans: &plans,
+        device: device.clone(),
+        plans,
         case_limit,
         start: &session::start,
         go_on,
@@ -144,17 +158,48 @@ fn measure_one(ready: Ready, case_limit: Option<Duration>, go_on: &dyn Fn() -> b
         note("nothing is left to measure: every case has its row");
         Ok(())
     } else {
-        session.measure(&mut run)
+        session.measure(run)
     };
+    exit_of(outcome)
+}
+
+/// Measures devices that were measured alone at the same time.
+fn measure_together(measured: &mut [Ready], case_limit: Option<Duration>, go_on: &(dyn Fn() -> bool + Sync)) -> Exit {
+    note(&format!("measuring all {} at once", measured.len()));
+    let progress = Progress::new(measured.iter().map(|ready| ready.plans.len()).min().unwrap_or_default());
+    let mut members: Vec<Member> = Vec::new();
+    for Ready { device, plans, run, folder, held: _ } in measured {
+        let document = folder.join(DOCUMENT_NAME);
+        let save = Box::new(move |run: &Run| record::save(run, &document));
+        members.push(Member { device: device.clone(), plans, run, save });
+    }
+    let together = Together { case_limit, start: &session::start, go_on, on: &|event| progress.on(event) };
+    let outcome = together.measure(&mut members);
     drop(progress);
-    let mut exit = match outcome {
-        Ok(()) => Exit::of(&run),
+    outcome.map_or_else(
+        |error| exit_of(Err(error)),
+        |absent| {
+            absent.iter().for_each(|Absent { id, why }| note(&format!("{id}: not measured together: {why}")));
+            if absent.is_empty() { Exit::Done } else { Exit::CaseFailed }
+        },
+    )
+}
+
+/// How a session ended, apart from what it measured.
+fn exit_of(outcome: Result<(), SessionError>) -> Exit {
+    match outcome {
+        Ok(()) => Exit::Done,
         Err(SessionError::Interrupted(_)) => Exit::Interrupted,
         Err(SessionError::Save(error)) => {
             note(&format!("error: {error}; the rows since are missing from the document"));
-            Exit::of(&run).and(Failure::Save(error).exit())
+            Failure::Save(error).exit()
         }
-    };
+    }
+}
+
+/// Says what became of a run, and writes tables and charts beside its document.
+fn publish(Ready { run, folder, .. }: &Ready) -> Exit {
+    let mut exit = Exit::of(run);
     // In the order of the rows: the loss of a device stands before what it kept from being measured.
     let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
     for (id, reason) in run.measurements.iter().filter_map(|row| Some((&row.id, row.reason.as_ref()?))) {
@@ -166,8 +211,8 @@ fn measure_one(ready: Ready, case_limit: Option<Duration>, go_on: &dyn Fn() -> b
     for (reason, ids) in by_reason {
         note(&format!("{}: {reason}", ids.join(", ")));
     }
-    note(&format!("document: {}", document.display()));
-    match report::write(std::slice::from_ref(&run), &folder) {
+    note(&format!("document: {}", folder.join(DOCUMENT_NAME).display()));
+    match report::write(std::slice::from_ref(run), folder) {
         Ok(written) if written.files.iter().any(|file| file.extension().is_some_and(|e| e == "svg")) => {
             note(&format!("charts:   {}", folder.join(report::CHARTS).display()));
         }
@@ -177,5 +222,5 @@ fn measure_one(ready: Ready, case_limit: Option<Duration>, go_on: &dyn Fn() -> b
             exit = exit.and(Failure::Report(error).exit());
         }
     }
-    (run, exit)
+    exit
 }

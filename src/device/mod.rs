@@ -6,7 +6,7 @@ pub mod machine;
 mod select;
 mod sensors;
 
-pub use select::{Selected, Selector, list, open};
+pub use select::{Selected, Selector, list, list_all, open};
 pub use sensors::{Reading, Sensors};
 
 use crate::pattern::{Data, Facts, Plan};
@@ -52,7 +52,7 @@ pub struct Timing {
 pub const GUARD_WORDS: u64 = 16 << 10;
 
 /// What comparing a result with its expectation gave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Verification {
     /// How many results (elements or checksums) were wrong.
     pub mismatches: u64,

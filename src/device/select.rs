@@ -93,6 +93,20 @@ pub fn list(wish: &Selector) -> Result<(Vec<Selected>, Option<String>), DeviceEr
     }
 }
 
+/// Turns several wishes into devices, in their order; none at all is that for the default. A device
+/// that two of them mean is there twice.
+///
+/// # Errors
+/// As [`list`].
+pub fn list_all(wishes: &[Selector]) -> Result<(Vec<Selected>, Option<String>), DeviceError> {
+    let [first, others @ ..] = wishes else { return list(&Selector::Default) };
+    let (mut selected, why) = list(first)?;
+    for wish in others {
+        selected.extend(list(wish)?.0);
+    }
+    Ok((selected, why))
+}
+
 fn by_uuid(wanted: &str, count: u32) -> Result<Selected, DeviceError> {
     // A device that does not answer keeps nobody from another, but it may be the one that is meant.
     let mut uuids = BTreeMap::new();
@@ -153,5 +167,11 @@ mod tests {
     #[test]
     fn the_host_needs_no_driver() {
         assert_eq!(list(&Selector::Host), Ok((vec![Selected::Host], None)));
+    }
+
+    #[test]
+    fn a_device_that_is_wished_for_twice_is_there_twice() {
+        let twice = [Selector::Host, Selector::Host];
+        assert_eq!(list_all(&twice), Ok((vec![Selected::Host, Selected::Host], None)));
     }
 }

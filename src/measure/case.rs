@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::marks::marks;
 use super::poll::{Poller, Stamped};
 use super::telemetry::{Sampled, summarise};
-use super::{Bounds, Budget, Samples, sample, statistics, stop_rules, verdict, verify, warm_up};
+use super::{Bounds, Budget, Samples, sample, stop_rules, verdict, verify, warm_up};
 use crate::device::{Device, DeviceError, Variant, Verification};
 use crate::pattern::{self, CacheState, Case, Data, DeviceKind, Facts, Level, Parameters, Profile};
-use crate::record::{Claim, Measurement, Missing, Peaks, Status, Time, known};
+use crate::record::{Claim, Measurement, Missing, Peaks, Status, known};
 
 /// The run was ended by the user; the document holds the finished cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -113,14 +113,15 @@ const HOST_FRACTION_MOST: f64 = 1.01;
 
 /// Turns what the device gave into a row.
 fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, peaks: &Peaks) -> Measurement {
-    let sorted = statistics::sorted(&observed.samples.ns);
-    let median = statistics::quantile(&sorted, 0.5);
+    let time = observed.samples.time();
+    let median = time.median;
     let theoretical = peaks.memory_theoretical_gbps();
     let achieved_gbps = case.bytes.requested() as f64 / median;
     let achieved_gflops = case.flops as f64 / median;
 
     let mut missing = Missing::new();
     missing.insert("bytes.dram".into(), "no hardware counters were imported".into());
+    missing.insert("contention".into(), "no other device was measured at the same time".into());
     let sampled = Sampled {
         seconds: observed.samples.ns.iter().sum::<f64>() * f64::from(observed.samples.executions) / 1e9,
         requested_bytes: requested_bytes(case, &observed.samples),
@@ -171,9 +172,8 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         notes.push(format!("{} words beside the buffers were overwritten", observed.verification.stray));
     }
 
-    let noise_fraction = statistics::median_noise(&observed.samples.ns);
     let mut found = Vec::new();
-    for (mark, note) in marks(noise_fraction, telemetry.as_ref()) {
+    for (mark, note) in marks(time.noise_fraction, telemetry.as_ref()) {
         notes.push(note);
         if !found.contains(&mark) {
             found.push(mark);
@@ -195,18 +195,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         bytes: Some(case.bytes),
         flops: Some(case.flops),
         compute_pipe: case.compute_pipe.map(|pipe| pipe.name().to_owned()),
-        time_ns: Some(Time {
-            median,
-            p25: statistics::quantile(&sorted, 0.25),
-            p75: statistics::quantile(&sorted, 0.75),
-            min: statistics::quantile(&sorted, 0.0),
-            max: statistics::quantile(&sorted, 1.0),
-            noise_fraction,
-            n: observed.samples.ns.len() as u32,
-            executions_per_sample: observed.samples.executions,
-            stopped_by: observed.samples.stopped_by.to_owned(),
-            host_fraction: Some(observed.samples.host_fraction),
-        }),
+        time_ns: Some(time),
         samples_ns: observed.samples.ns,
         achieved_gbps: Some(achieved_gbps),
         compulsory_gbps: Some(case.bytes.compulsory as f64 / median),
@@ -217,6 +206,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         fraction_of_theoretical,
         sm_clock_mhz,
         telemetry,
+        contention: None,
         verified: Some(observed.verification.passed()),
         mismatches: Some(observed.verification.mismatches.saturating_add(observed.verification.stray)),
         first_bad_index: observed.verification.first_bad,

@@ -9,11 +9,13 @@ pub mod statistics;
 mod telemetry;
 #[cfg(test)]
 pub(crate) mod testing;
+mod together;
 mod verdict;
 mod verification;
 
 pub use case::{Interrupted, Measured, Settings, failed, measure};
 pub use fault::{Fault, Outcome, with_fault};
 pub use sampling::{Budget, Count, Noise, Samples, Stable, StopRule, TimeLimit, sample, stop_rules, warm_up};
+pub use together::{Window, measure_together};
 pub use verdict::{Bounds, judge_again, verdict};
 pub use verification::verify;

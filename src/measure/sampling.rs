@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use super::statistics::{median, median_noise};
+use super::statistics::{median, median_noise, quantile, sorted};
 use crate::device::{DeviceError, Program, Timing};
 use crate::pattern::{CacheState, DeviceKind, Profile};
+use crate::record::Time;
 
 /// Decides after each sample whether the samples are enough.
 pub trait StopRule {
@@ -149,6 +150,26 @@ pub struct Samples {
     pub host_fraction: f64,
     /// The rule that ended the sampling.
     pub stopped_by: &'static str,
+}
+
+impl Samples {
+    /// The times as a row keeps them.
+    pub fn time(&self) -> Time {
+        let sorted = sorted(&self.ns);
+        let at = |q| quantile(&sorted, q);
+        Time {
+            median: at(0.5),
+            p25: at(0.25),
+            p75: at(0.75),
+            min: at(0.0),
+            max: at(1.0),
+            noise_fraction: median_noise(&self.ns),
+            n: self.ns.len() as u32,
+            executions_per_sample: self.executions,
+            stopped_by: self.stopped_by.to_owned(),
+            host_fraction: Some(self.host_fraction),
+        }
+    }
 }
 
 /// `executions` with a time that can be used.

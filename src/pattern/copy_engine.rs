@@ -67,3 +67,16 @@ impl Pattern for CopyEngine {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_counts_both_directions_and_a_host_has_none() {
+        let id = CaseId::new("copy_engine/d2d@1048576");
+        let bytes = CopyEngine.case(&id, &Facts::H200).unwrap().bytes;
+        assert_eq!((bytes.requested_read, bytes.requested_write, bytes.requested()), (1 << 20, 1 << 20, 2 << 20));
+        assert!(matches!(CopyEngine.case(&id, &Facts::HOST), Err(PlanError::Unsupported(_))));
+    }
+}

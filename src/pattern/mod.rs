@@ -116,3 +116,93 @@ pub fn plan(id: &CaseId, facts: &Facts) -> Result<Case, PlanError> {
     launch_limit::fits_a_launch(&case, facts)?;
     Ok(case)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A card and a host with room for any size.
+    fn vast() -> [Facts; 2] {
+        [Facts { free_bytes: u64::MAX, ..Facts::H200 }, Facts { free_bytes: u64::MAX, ..Facts::HOST }]
+    }
+
+    /// A number near a power of two, or any.
+    fn awkward() -> impl Strategy<Value = u64> {
+        let near_a_power = (0u32..64, -5i64..=5).prop_map(|(power, beside)| (1u64 << power).saturating_add_signed(beside));
+        prop_oneof![near_a_power, any::<u64>()]
+    }
+
+    #[test]
+    fn what_a_row_records_of_a_default_size_names_the_same_case() {
+        for facts in vast() {
+            for id in PATTERNS.iter().flat_map(|pattern| pattern.ids(Profile::Full, facts.kind)) {
+                let chosen = plan(&CaseId::new(&id), &facts).unwrap();
+                let size = match (chosen.parameters.get("array_bytes"), chosen.parameters.get("extent")) {
+                    (Some(bytes), _) => format!("@{bytes}"),
+                    (_, Some(extent)) => format!("@{}x{}x{}", extent[0], extent[1], extent[2]),
+                    _ => continue,
+                };
+                let named = plan(&CaseId::new(&format!("{id}{size}")), &facts).unwrap();
+                assert_eq!((named.parameters, named.bytes, named.plan), (chosen.parameters, chosen.bytes, chosen.plan), "{id}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_are_exact_on_both_sides_of_31_and_32_bits_of_elements_and_of_bytes(power in 28u32..35, beside in -5i64..=5) {
+            let elements = (1u64 << power).saturating_add_signed(beside);
+            let bytes = 4 * elements;
+            for (name, read, written, flops) in [
+                ("stream/read/f32", 1, 0, 0),
+                ("stream/write/f32", 0, 1, 0),
+                ("stream/copy/f32", 1, 1, 0),
+                ("stream/triad/f32", 2, 1, 2),
+                ("copy_engine/d2d", 1, 1, 0),
+            ] {
+                for facts in vast() {
+                    let case = match plan(&CaseId::new(&format!("{name}@{bytes}")), &facts) {
+                        Err(PlanError::Unsupported(_)) => continue,
+                        planned => planned.unwrap(),
+                    };
+                    prop_assert_eq!((case.bytes.requested_read, case.bytes.requested_write), (read * bytes, written * bytes));
+                    prop_assert_eq!((case.bytes.compulsory, case.flops), ((read + written) * bytes, flops * elements));
+                    prop_assert!(case.plan.buffers.iter().filter(|buffer| buffer.bytes == bytes).count() as u64 == read + written);
+                    prop_assert!(written == 0 || case.plan.compared == elements);
+                }
+            }
+        }
+
+        #[test]
+        fn a_strided_pass_of_any_size_counts_four_bytes_an_access_and_every_sector(log_stride in 2u32..20, power in 28u32..36, beside in 0u64..5) {
+            for facts in vast() {
+                let (stride, sector) = (1u64 << log_stride, facts.kind.sector_bytes());
+                let bytes = (1 << power) + beside * stride.max(sector);
+                let case = plan(&CaseId::new(&format!("stride/copy/{stride}@{bytes}")), &facts).unwrap();
+                prop_assert_eq!((case.bytes.requested_read, case.bytes.requested_write), (bytes / stride.min(sector) * 4, bytes / stride.min(sector) * 4));
+                prop_assert_eq!(case.bytes.compulsory, 2 * bytes);
+            }
+        }
+
+        #[test]
+        fn any_size_is_a_case_that_fits_or_is_refused(sizes in [awkward(), awkward(), awkward()], free_bytes in awkward()) {
+            let [a, b, c] = sizes;
+            let mut ids: Vec<String> = PATTERNS.iter().flat_map(|pattern| pattern.trials()).flat_map(|trial| {
+                let name = CaseId::new(trial).name().to_owned();
+                [format!("{name}@{a}"), format!("{name}@{a}x{b}x{c}")]
+            }).collect();
+            ids.extend([format!("stride/read/{a}"), format!("stride/copy/{a}@{b}")]);
+            ids.extend(["direct", "depthwise"].map(|kind| format!("conv3d/{kind}/f32/{a}x{b}@{c}x3x5")));
+            ids.push(format!("conv3d/depthwise/f32/{a}x{a}@{b}x{c}x1"));
+            for facts in vast() {
+                let facts = Facts { free_bytes, ..facts };
+                for id in &ids {
+                    if let Ok(case) = plan(&CaseId::new(id), &facts) {
+                        prop_assert!(case.plan.footprint_bytes() <= free_bytes, "{id}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -71,6 +71,8 @@ pub struct Claim {
     pub bytes: Option<Bytes>,
     /// Time of one execution.
     pub time_ns: Option<Median>,
+    /// Every sample of it, ns; none where they were not kept.
+    pub samples_ns: Vec<f64>,
     /// Requested bytes over the median, 10^9 B/s.
     pub achieved_gbps: Option<f64>,
     /// Whether every result was right.
@@ -98,7 +100,8 @@ pub struct Median {
     pub median: f64,
 }
 
-/// How far an achieved bandwidth may lie from its bytes over its time: documents of other programs round.
+/// How far an achieved bandwidth may lie from its bytes over its time, and a median outside of its samples: documents of
+/// other programs round.
 const ROUNDING: f64 = 1e-3;
 
 impl Claim {
@@ -126,11 +129,21 @@ impl Claim {
         self.cache_fraction.or_else(|| Some(cache_bytes? as f64 / touched(&self.bytes?) as f64))
     }
 
-    /// Whether its figures are possible, and its bandwidth is its bytes over its time where it tells all three.
+    /// The fastest and the slowest sample, ns, where they were kept.
+    pub fn extremes_ns(&self) -> Option<(f64, f64)> {
+        let samples = || self.samples_ns.iter().copied();
+        samples().reduce(f64::min).zip(samples().reduce(f64::max))
+    }
+
+    /// Whether its figures are possible, its median lies between its samples where it tells both, and its bandwidth is
+    /// its bytes over its time where it tells all three.
     pub fn adds_up(&self) -> bool {
         let possible = |figure: Option<f64>| figure.is_none_or(|x| x.is_finite() && x > 0.0);
         let agrees = |(achieved, counted): (f64, f64)| (achieved / counted - 1.0).abs() < ROUNDING;
+        let between =
+            |(Median { median }, (min, max)): (Median, (f64, f64))| median > min * (1.0 - ROUNDING) && median < max * (1.0 + ROUNDING);
         possible(self.achieved_gbps)
+            && self.time_ns.zip(self.extremes_ns()).is_none_or(between)
             && possible(self.time_ns.map(|time| time.median))
             && self.achieved_gbps.zip(self.requested_gbps()).is_none_or(agrees)
     }
@@ -153,6 +166,7 @@ impl From<&Measurement> for Claim {
             memory_taken_bytes: row.memory_taken_bytes,
             bytes: row.bytes,
             time_ns: row.time_ns.as_ref().map(|time| Median { median: time.median }),
+            samples_ns: row.samples_ns.clone(),
             achieved_gbps: row.achieved_gbps,
             verified: row.verified,
             mismatches: row.mismatches,
@@ -183,6 +197,13 @@ mod tests {
     fn a_bandwidth_is_its_bytes_over_its_time_to_a_thousandth() {
         assert!(claim(1000, 0, 2.0, 500.0).adds_up() && claim(1000, 0, 2.0, 500.4).adds_up());
         assert!(!claim(1000, 0, 2.0, 501.0).adds_up() && !claim(0, 0, 2.0, 500.0).adds_up());
+    }
+
+    #[test]
+    fn a_median_lies_between_its_samples_to_a_thousandth() {
+        let of = |median| Claim { samples_ns: vec![1000.0, 1010.0, 1020.0], ..claim(1000, 0, median, 1000.0 / median) };
+        assert!(of(999.5).adds_up() && of(1010.0).adds_up() && of(1020.5).adds_up());
+        assert!(!of(998.0).adds_up() && !of(1022.0).adds_up());
     }
 
     #[test]

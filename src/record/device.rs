@@ -6,6 +6,16 @@ use serde::{Deserialize, Serialize};
 use super::Missing;
 use crate::pattern::DeviceKind;
 
+/// Why a document lacks a field that came later.
+const NOT_READ: &str = "the version of the program that wrote this document did not read it";
+
+/// Gives the null of a field that came later its reason, unless it has one.
+pub(super) fn explain_absent<T>(missing: &mut Missing, field: &str, value: Option<&T>) {
+    if value.is_none() {
+        missing.entry(field.to_owned()).or_insert_with(|| NOT_READ.to_owned());
+    }
+}
+
 /// One physical device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Device {
@@ -60,6 +70,15 @@ pub struct Device {
     pub virtualization: Virtualization,
     /// Why fields above are null.
     pub missing: Missing,
+}
+
+impl Device {
+    /// Gives the nulls of a document that is older than their fields a reason.
+    pub(super) fn explain_absent(&mut self) {
+        explain_absent(&mut self.missing, "timer_resolution_ns", self.timer_resolution_ns.as_ref());
+        explain_absent(&mut self.missing, "other_processes", self.other_processes.as_ref());
+        explain_absent(&mut self.virtualization.missing, "mig_enabled", self.virtualization.mig_enabled.as_ref());
+    }
 }
 
 /// Memory and last cache of a device.
@@ -128,7 +147,7 @@ impl PowerLimits {
     }
 
     fn not_read() -> Self {
-        Self::unknown("the version of the program that wrote this document did not read it")
+        Self::unknown(NOT_READ)
     }
 }
 

@@ -48,6 +48,12 @@ pub struct Run {
 }
 
 impl Run {
+    /// Gives the nulls of a document that is older than their fields a reason.
+    pub(super) fn explain_absent(&mut self) {
+        self.device.explain_absent();
+        self.measurements.iter_mut().for_each(Measurement::explain_absent);
+    }
+
     /// Enters a row in its place: an earlier row of the same case gives way.
     pub fn enter(&mut self, row: Measurement) {
         self.peaks.note(&row);
@@ -327,6 +333,13 @@ mod tests {
         assert_eq!(provenances, ["device-attributes", "datasheet", "measured"]);
         assert_eq!(peaks.memory_theoretical_gbps(), Some(4814.304));
         assert_eq!(peaks.memory_gbps[2].value, 2.0 * 4_026_531_840.0 / 2e6);
+    }
+
+    #[test]
+    fn the_drivers_own_copy_is_never_the_measured_peak_of_the_memory() {
+        let mut peaks = Peaks::default();
+        peaks.note(&row("copy_engine/d2d", &mut Steady { ns: 3e6, ..Steady::default() }, &peaks.clone()));
+        assert_eq!(peaks.memory_gbps, []);
     }
 
     #[test]

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Claim, Missing, Telemetry};
+use super::device::explain_absent;
+use super::{Claim, Contention, Missing, Telemetry};
 use crate::pattern::{Bytes, Level, Parameters};
 
 /// Whether a case gave figures.
@@ -150,6 +151,9 @@ pub struct Measurement {
     pub sm_clock_mhz: Option<f64>,
     /// Clocks, power, temperatures and the like during the samples.
     pub telemetry: Option<Telemetry>,
+    /// The same case on all devices of the run at once; null where they were not measured together.
+    #[serde(default)]
+    pub contention: Option<Contention>,
     /// Whether every result was right.
     pub verified: Option<bool>,
     /// Wrong results, when any.
@@ -196,6 +200,7 @@ impl Measurement {
             fraction_of_theoretical: None,
             sm_clock_mhz: None,
             telemetry: None,
+            contention: None,
             verified: None,
             mismatches: None,
             first_bad_index: None,
@@ -203,6 +208,19 @@ impl Measurement {
             marks: Vec::new(),
             wall_s: None,
             missing: Missing::new(),
+        }
+    }
+
+    /// Gives the nulls of a document that is older than their fields a reason.
+    pub(super) fn explain_absent(&mut self) {
+        if self.status != Status::Ok {
+            return;
+        }
+        explain_absent(&mut self.missing, "theoretical_gflops", self.theoretical_gflops.as_ref());
+        explain_absent(&mut self.missing, "fraction_of_theoretical", self.fraction_of_theoretical.as_ref());
+        explain_absent(&mut self.missing, "contention", self.contention.as_ref());
+        if let Some(time) = &self.time_ns {
+            explain_absent(&mut self.missing, "time_ns.host_fraction", time.host_fraction.as_ref());
         }
     }
 

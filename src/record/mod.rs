@@ -1,6 +1,7 @@
 //! WHAT IS KEPT: the run document, one JSON file for each run of one device.
 
 mod claim;
+mod contention;
 mod device;
 mod document;
 mod measurement;
@@ -10,6 +11,7 @@ mod telemetry;
 mod version;
 
 pub use claim::{Claim, Claims, Median, Settled, Store, Subject, Writer};
+pub use contention::Contention;
 pub use device::{Device, Ecc, Memory, Pcie, PowerLimits, RemappedRows, Virtualization};
 pub use document::{Host, Peak, Peaks, Program, Provenance, Run};
 pub use measurement::{Mark, Measurement, Status, Time, Verdict};

@@ -172,7 +172,9 @@ pub fn find(path: &Path) -> Result<PathBuf, LoadError> {
 /// When there is none, or it is not one run document that this program can read.
 pub fn load(path: &Path) -> Result<Run, LoadError> {
     let (bytes, path) = read(path)?;
-    parse(&bytes, &path)
+    let mut run: Run = parse(&bytes, &path)?;
+    run.explain_absent();
+    Ok(run)
 }
 
 /// Reads every document of a file: one, or an array as `--format json` prints it.
@@ -180,7 +182,9 @@ pub fn load(path: &Path) -> Result<Run, LoadError> {
 /// # Errors
 /// As [`load`], for the first that cannot be read.
 pub fn load_all(path: &Path) -> Result<Vec<Run>, LoadError> {
-    each(path)
+    let mut runs: Vec<Run> = each(path)?;
+    runs.iter_mut().for_each(Run::explain_absent);
+    Ok(runs)
 }
 
 /// Reads what every document of a file claims, with no more of it than is needed to judge it.

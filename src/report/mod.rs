@@ -9,6 +9,7 @@ mod json;
 mod markdown;
 mod others;
 mod table;
+mod together;
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
 
 use super::columns::{self, Column, Footnotes};
-use super::{Exporter, ReportError};
+use super::{Exporter, ReportError, together};
 use crate::chart::words;
 use crate::record::Run;
 
@@ -30,7 +30,7 @@ impl Table {
         let mut footnotes = Footnotes::default();
         let rows: Vec<Vec<String>> = run.measurements.iter().map(|row| columns::cells(row, &mut footnotes)).collect();
         let fits = |text: &str| self.width.is_none_or(|width| text.lines().all(|line| line.chars().count() <= width));
-        let mut sets = SETS.iter().map(|columns| (columns, grid(&rows, columns)));
+        let mut sets = SETS.iter().map(|columns| (columns, chosen(&rows, columns)));
         let (columns, grid) = sets.clone().find(|(_, text)| fits(text)).or_else(|| sets.next_back()).expect("there are sets");
 
         let mut text = format!("{name}: {}\n{grid}\n", columns::conditions(run).join("; "));
@@ -47,25 +47,36 @@ impl Table {
 impl Exporter for Table {
     fn export(&self, runs: &[Run]) -> Result<String, ReportError> {
         let names = words::names(&runs.iter().collect::<Vec<_>>());
-        let tables: Vec<String> = runs.iter().zip(&names).map(|(run, name)| self.export_run(run, name)).collect();
+        let mut tables: Vec<String> = runs.iter().zip(&names).map(|(run, name)| self.export_run(run, name)).collect();
+        tables.extend(together::tables(runs, &names).iter().map(at_once));
         Ok(if tables.is_empty() { "no run was given\n".to_owned() } else { tables.join("\n") })
     }
 }
 
-/// The table itself.
-fn grid(rows: &[Vec<String>], columns: &[Column]) -> String {
+/// Devices that were measured at the same time.
+fn at_once(table: &together::Table) -> String {
+    let rows = table.rows.iter().map(|row| row.iter().collect());
+    format!("all at once\n{}\n{}\n", grid(&together::HEADS, rows), table.remarks.join("\n"))
+}
+
+/// Rows of all columns as a table of these.
+fn chosen(rows: &[Vec<String>], columns: &[Column]) -> String {
+    let heads: Vec<(&str, bool)> = columns.iter().map(|column| (column.head(), column.is_figures())).collect();
+    let cells = |row| Column::ALL.iter().zip(row).filter(|(column, _)| columns.contains(column)).map(|(_, cell)| cell).collect();
+    grid(&heads, rows.iter().map(cells))
+}
+
+/// The table itself; the flag of a head says whether its column holds figures.
+fn grid<'a>(heads: &[(&str, bool)], rows: impl Iterator<Item = Vec<&'a String>>) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
     // Heads on two lines: figures need less room than their names.
-    table.set_header(columns.iter().map(|column| column.head().replacen(' ', "\n", 1)));
+    table.set_header(heads.iter().map(|(head, _)| head.replacen(' ', "\n", 1)));
     for row in rows {
-        let cells = Column::ALL.iter().zip(row).filter(|(column, _)| columns.contains(column));
-        table.add_row(cells.map(|(_, cell)| cell));
+        table.add_row(row);
     }
-    for (column, at) in columns.iter().zip(0..) {
-        if column.is_figures()
-            && let Some(column) = table.column_mut(at)
-        {
+    for ((_, figures), at) in heads.iter().zip(0..) {
+        if *figures && let Some(column) = table.column_mut(at) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }

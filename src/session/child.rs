@@ -3,12 +3,13 @@
 use std::io::{BufRead, BufReader, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::thread;
 
 use super::protocol::{Answer, Request, Task, line};
 use crate::device::{self, Device, DeviceError, Selector};
-use crate::measure::{Interrupted, measure};
-use crate::pattern::{self, CaseId};
+use crate::measure::{measure, measure_together};
+use crate::pattern::{self, CaseId, PlanError};
 use crate::record::{Measurement, Peaks, Status};
 
 /// Why a child did not do what it is for.
@@ -36,21 +37,39 @@ pub fn serve() -> Result<(), ServeError> {
     let request: Request = request.ok_or(ServeError::NoRequest)?;
     let stopped = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stopped);
-    thread::spawn(move || watch(requests, &flag));
+    let (go, gone) = mpsc::channel();
+    thread::spawn(move || watch(requests, &flag, go));
+    let go_on = || !stopped.load(Ordering::SeqCst);
     match request {
         Request::Probe(device) => say(&probe(&device).unwrap_or_else(Answer::Refused))?,
-        Request::Measure(task) => carry_out(&task, &|| !stopped.load(Ordering::SeqCst))?,
-        Request::Stop => {}
+        Request::Measure(task) => {
+            let mut peaks = task.peaks.clone();
+            carry_out(&task, |id, device| alone(id, device, &task, &mut peaks, &go_on))?;
+        }
+        Request::Together(task) => {
+            // Nobody to say it to is nobody to start for.
+            let mut start = || say(&Answer::Ready).is_ok() && gone.recv().is_ok();
+            carry_out(&task, |id, device| together(id, device, &task, &mut start, &go_on))?;
+        }
+        Request::Go | Request::Stop => {}
     }
     Ok(())
 }
 
-/// Waits for a request to stop, and ends the process at once when the parent is gone, whatever
-/// the other threads hang in.
-fn watch(requests: impl Iterator<Item = String>, stopped: &AtomicBool) {
+/// Hands on each request to go, until one to stop; and ends the process at once when the parent is
+/// gone, whatever the other threads hang in.
+fn watch(requests: impl Iterator<Item = String>, stopped: &AtomicBool, go: Sender<()>) {
+    let mut go = Some(go);
     for line in requests {
-        if let Ok(Request::Stop) = serde_json::from_str(&line) {
-            stopped.store(true, Ordering::SeqCst);
+        match serde_json::from_str(&line) {
+            // One that no longer waits has ended.
+            Ok(Request::Go) => go = go.filter(|go| go.send(()).is_ok()),
+            Ok(Request::Stop) => {
+                stopped.store(true, Ordering::SeqCst);
+                // Its end says to one who waits that there is no start.
+                go = None;
+            }
+            _ => {}
         }
     }
     std::process::abort();
@@ -76,36 +95,44 @@ fn probe(device: &str) -> Result<Answer, DeviceError> {
     Ok(Answer::Probed { identity: Box::new(device.identity()?), facts })
 }
 
-fn carry_out(task: &Task, go_on: &dyn Fn() -> bool) -> std::io::Result<()> {
+/// Opens the device and has `one` carry out each case, until that gives no answer, being told to stop.
+fn carry_out(task: &Task, mut one: impl FnMut(&CaseId, &mut dyn Device) -> Option<Answer>) -> std::io::Result<()> {
     let mut device = match open(&task.device) {
         Ok(device) => device,
         Err(error) => return say(&Answer::Refused(error)),
     };
-    let mut peaks = task.peaks.clone();
     for id in &task.ids {
         say(&Answer::Started(id.clone()))?;
-        let Ok((row, device_lost)) = one(id, device.as_mut(), task, &peaks, go_on) else { return Ok(()) };
-        peaks.note(&row);
-        let failed = row.status == Status::Error;
-        say(&Answer::Finished { row: Box::new(row), device_lost })?;
+        let Some(answer) = one(&CaseId::new(id), device.as_mut()) else { return Ok(()) };
+        say(&answer)?;
         // Whatever failed may have left something behind: the next case gets a fresh context.
-        if failed {
+        if answer.is_failure() {
             return Ok(());
         }
     }
     Ok(())
 }
 
-fn one(
-    id: &str,
+fn alone(id: &CaseId, device: &mut dyn Device, task: &Task, peaks: &mut Peaks, go_on: &dyn Fn() -> bool) -> Option<Answer> {
+    let (row, device_lost) = match pattern::plan(id, &task.facts) {
+        Ok(case) => {
+            let measured = measure(&case, device, &task.facts, task.settings, peaks, go_on).ok()?;
+            (measured.row, measured.device_lost)
+        }
+        Err(error) => (Measurement::without_figures(&id.to_string(), id.pattern(), Status::Skipped, error.to_string()), false),
+    };
+    peaks.note(&row);
+    Some(Answer::Finished { row: Box::new(row), device_lost })
+}
+
+fn together(
+    id: &CaseId,
     device: &mut dyn Device,
     task: &Task,
-    peaks: &Peaks,
+    start: &mut dyn FnMut() -> bool,
     go_on: &dyn Fn() -> bool,
-) -> Result<(Measurement, bool), Interrupted> {
-    let id = CaseId::new(id);
-    match pattern::plan(&id, &task.facts) {
-        Ok(case) => measure(&case, device, &task.facts, task.settings, peaks, go_on).map(|measured| (measured.row, measured.device_lost)),
-        Err(error) => Ok((Measurement::without_figures(&id.to_string(), id.pattern(), Status::Skipped, error.to_string()), false)),
-    }
+) -> Option<Answer> {
+    let planned = pattern::plan(id, &task.facts).map_err(|error: PlanError| DeviceError::Failed(error.to_string()));
+    let outcome = planned.and_then(|case| measure_together(&case, device, task.facts.kind, task.settings, start, go_on));
+    Some(Answer::Together(outcome.transpose()?.map(Box::new)))
 }

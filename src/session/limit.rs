@@ -16,7 +16,7 @@ pub const ENDING: Duration = Duration::from_secs(30);
 /// A minute for `quick`, whose cases take one or two seconds on a GPU and at most ten on a host;
 /// more for profiles that sample longer; and more for large buffers, which are passed over some
 /// twenty times: 1 s for each GiB on a GPU (20 GB/s), 10 s on a host (2 GB/s).
-pub fn of_case(case: &Case, profile: Profile, kind: DeviceKind) -> Duration {
+fn of_case(case: &Case, profile: Profile, kind: DeviceKind) -> Duration {
     let least_s = match profile {
         Profile::Quick => 60,
         Profile::Standard => 120,
@@ -27,6 +27,11 @@ pub fn of_case(case: &Case, profile: Profile, kind: DeviceKind) -> Duration {
         DeviceKind::Host => 10,
     };
     Duration::from_secs(least_s + gib_s * (case.plan.footprint_bytes() >> 30))
+}
+
+/// The user's own limit for a case, or else that of the rule.
+pub fn chosen(own: Option<Duration>, case: &Case, profile: Profile, kind: DeviceKind) -> Duration {
+    own.unwrap_or_else(|| of_case(case, profile, kind))
 }
 
 #[cfg(test)]

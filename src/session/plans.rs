@@ -53,6 +53,11 @@ impl Plans {
         &self.planned
     }
 
+    /// The case with this id, if it could be planned.
+    pub(super) fn case(&self, id: &CaseId) -> Option<&Case> {
+        self.planned.iter().find(|(planned, _)| planned == id)?.1.as_ref().ok()
+    }
+
     /// The first plan error, for which `wanted` is true.
     pub fn error(&self, wanted: impl Fn(&CaseId, &PlanError) -> bool) -> Option<&PlanError> {
         self.planned.iter().find_map(|(id, case)| case.as_ref().err().filter(|e| wanted(id, e)))

@@ -17,7 +17,7 @@ use crate::record;
 pub const CHILD_COMMAND: &str = "child";
 
 /// How often a waiting parent looks whether the user wants it to end.
-const LOOK: Duration = Duration::from_millis(50);
+pub(super) const LOOK: Duration = Duration::from_millis(50);
 /// How often a parent looks whether a child that has said its last is gone.
 const LOOK_ENDED: Duration = Duration::from_millis(2);
 
@@ -57,6 +57,21 @@ pub(super) fn too_long() -> String {
 /// Why a device is not open when the child is gone.
 pub(super) fn died(how: &str) -> String {
     format!("the process that tried came to an unexpected end ({how})")
+}
+
+/// Why a case has no figures after its time.
+pub(super) fn overran(limit: Duration) -> String {
+    format!("it had not ended after {} s, the limit for this case; '--case-limit' sets another", limit.as_secs())
+}
+
+/// Why a case has no figures when its child is gone.
+pub(super) fn ended(how: &str) -> String {
+    format!("the process that measured it came to an unexpected end ({how})")
+}
+
+/// Why a case has no figures when its child said what nobody asked.
+pub(super) fn answered_otherwise() -> String {
+    "its process answered something else; please report this".to_owned()
 }
 
 /// Why there is no child.
@@ -129,14 +144,17 @@ fn pass_on(output: impl BufRead, answers: &Sender<Answer>) {
 }
 
 impl Worker for Process {
+    fn tell(&mut self, request: &Request) {
+        let _ = line(request).and_then(|line| self.requests.write_all(line.as_bytes()));
+    }
+
     fn hear(&mut self, within: Duration, go_on: &dyn Fn() -> bool) -> Heard {
         // Counted in waits, not by the clock: a program that is suspended for a while loses no case by it.
         let mut left = within;
         loop {
             if !self.told_to_stop && !go_on() {
                 self.told_to_stop = true;
-                // A child that cannot be told any more has ended, which shows below.
-                let _ = line(&Request::Stop).and_then(|line| self.requests.write_all(line.as_bytes()));
+                self.tell(&Request::Stop);
             }
             let wait = left.min(LOOK);
             match self.answers.recv_timeout(wait) {

@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceError;
-use crate::measure::Settings;
+use crate::measure::{Settings, Window};
 use crate::pattern::{DeviceKind, Facts};
-use crate::record::{self, Measurement, Peaks};
+use crate::record::{self, Measurement, Peaks, Status};
 
 /// What a child is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,6 +18,10 @@ pub enum Request {
     Probe(String),
     /// First line: measure these cases.
     Measure(Task),
+    /// First line: measure these cases while other devices are at work, each from a common start.
+    Together(Task),
+    /// A later line, after [`Answer::Ready`]: all are ready, so start.
+    Go,
     /// Any later line: let the sample in flight end, keep nothing of its case, and end.
     Stop,
 }
@@ -62,6 +66,21 @@ pub enum Answer {
         /// Whether the device was lost in it.
         device_lost: bool,
     },
+    /// The case that began is ready to be sampled: the child waits for [`Request::Go`].
+    Ready,
+    /// It has ended, and this is what it gave beside the others. After an error the child ends too.
+    Together(Result<Box<Window>, DeviceError>),
+}
+
+impl Answer {
+    /// Whether a case failed in such a way that the child ends.
+    pub(super) fn is_failure(&self) -> bool {
+        match self {
+            Self::Finished { row, .. } => row.status == Status::Error,
+            Self::Together(outcome) => outcome.is_err(),
+            Self::Refused(_) | Self::Probed { .. } | Self::Started(_) | Self::Ready => false,
+        }
+    }
 }
 
 /// The form of [`Facts`] on the way; patterns themselves never leave their process.
@@ -86,8 +105,8 @@ pub(super) fn line(message: &impl Serialize) -> std::io::Result<String> {
 mod tests {
     use super::*;
     use crate::chart::testing::h200;
+    use crate::device::Verification;
     use crate::pattern::{CacheState, Data, Profile};
-    use crate::record::Status;
 
     fn round_trip<T: Serialize + for<'de> Deserialize<'de> + PartialEq + std::fmt::Debug>(message: T) {
         let line = line(&message).unwrap();
@@ -99,15 +118,18 @@ mod tests {
     fn every_request_is_one_line_and_comes_back_as_it_was() {
         round_trip(Request::Probe("host".into()));
         round_trip(Request::Stop);
+        round_trip(Request::Go);
         for facts in [Facts::H200, Facts::HOST] {
             let ids = vec!["stream/copy/f32@4096".into(), "stride/read/4".into()];
-            round_trip(Request::Measure(Task {
+            let task = Task {
                 device: "GPU-1".into(),
                 facts,
                 settings: Settings { profile: Profile::Full, data: Data::Zero, cache: CacheState::Cold },
                 peaks: h200().peaks,
                 ids,
-            }));
+            };
+            round_trip(Request::Measure(task.clone()));
+            round_trip(Request::Together(task));
         }
     }
 
@@ -115,8 +137,13 @@ mod tests {
     fn every_answer_is_one_line_and_comes_back_as_it_was() {
         let run = h200();
         for error in [DeviceError::Unusable("a\nb".into()), DeviceError::NotFound("x".into()), DeviceError::Lost("700".into())] {
-            round_trip(Answer::Refused(error));
+            round_trip(Answer::Refused(error.clone()));
+            round_trip(Answer::Together(Err(error)));
         }
+        round_trip(Answer::Ready);
+        let time = run.measurements[0].time_ns.clone().unwrap();
+        let verification = Verification { mismatches: 2, first_bad: Some(3), stray: 1 };
+        round_trip(Answer::Together(Ok(Box::new(Window { time, verification, began_unix_ns: 1 << 60, ended_unix_ns: u64::MAX }))));
         round_trip(Answer::Probed { identity: Box::new(run.device), facts: Facts::H200 });
         round_trip(Answer::Started("stream/copy/f32".into()));
         for row in run.measurements {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::limit;
 use super::losses::Losses;
 use super::plans::{Planned, Plans};
-use super::process::{died, no_process, too_long};
+use super::process::{answered_otherwise, died, ended, no_process, overran, too_long};
 use super::protocol::{Answer, Request, Task};
 use crate::measure::{Interrupted, Settings, failed};
 use crate::pattern::{Case, CaseId};
@@ -31,7 +31,10 @@ pub enum Event<'a> {
 }
 
 /// A child at work. Dropping it ends it.
-pub trait Worker {
+pub trait Worker: Send {
+    /// Says something to it. One that cannot be told any more has ended, which is heard of it next.
+    fn tell(&mut self, request: &Request);
+
     /// Waits for the next that is heard of it; tells it to stop once `go_on` answers no.
     fn hear(&mut self, within: Duration, go_on: &dyn Fn() -> bool) -> Heard;
 }
@@ -101,15 +104,9 @@ impl Session<'_> {
         if !(self.go_on)() {
             return Err(Interrupted.into());
         }
-        let settings = settings(run);
-        let request = Request::Measure(Task {
-            device: self.device.clone(),
-            facts: self.plans.facts().clone(),
-            settings,
-            peaks: run.peaks.clone(),
-            ids: cases.iter().map(|case| case.id.to_string()).collect(),
-        });
-        let mut child = match (self.start)(&request) {
+        let task = task(&self.device, self.plans, run, cases.iter().map(|case| case.id.to_string()).collect());
+        let settings = task.settings;
+        let mut child = match (self.start)(&Request::Measure(task)) {
             Ok(child) => child,
             Err(error) => return self.not_opened(cases[0], no_process(&error), run, losses),
         };
@@ -142,16 +139,13 @@ impl Session<'_> {
             Heard::Nothing => return Ok(Outcome::NotBegun(too_long())),
             Heard::End(how) => return Ok(Outcome::NotBegun(died(&how))),
         }
-        let limit = self.case_limit.unwrap_or_else(|| limit::of_case(case, settings.profile, self.plans.facts().kind));
+        let limit = limit::chosen(self.case_limit, case, settings.profile, self.plans.facts().kind);
         let (status, reason) = match child.hear(limit, self.go_on) {
             Heard::Answer(Answer::Finished { row, device_lost }) => return Ok(Outcome::Row { row, lost: device_lost }),
-            Heard::Answer(_) => (Status::Error, "its process answered something else; please report this".to_owned()),
+            Heard::Answer(_) => (Status::Error, answered_otherwise()),
             _ if !(self.go_on)() => return Err(Interrupted),
-            Heard::Nothing => (
-                Status::Timeout,
-                format!("it had not ended after {} s, the limit for this case; '--case-limit' sets another", limit.as_secs()),
-            ),
-            Heard::End(how) => (Status::Error, format!("the process that measured it came to an unexpected end ({how})")),
+            Heard::Nothing => (Status::Timeout, overran(limit)),
+            Heard::End(how) => (Status::Error, ended(&how)),
         };
         Ok(Outcome::Row { row: Box::new(failed(case, settings, self.plans.facts(), status, reason)), lost: true })
     }
@@ -178,6 +172,11 @@ impl Session<'_> {
         run.enter(row);
         (self.save)(run)
     }
+}
+
+/// What a child is given to do for a run: the cases with these ids.
+pub(super) fn task(device: &str, plans: &Plans, run: &Run, ids: Vec<String>) -> Task {
+    Task { device: device.to_owned(), facts: plans.facts().clone(), settings: settings(run), peaks: run.peaks.clone(), ids }
 }
 
 /// How the cases of a run are measured.
@@ -212,6 +211,9 @@ mod tests {
     struct Scripted(VecDeque<Heard>);
 
     impl Worker for Scripted {
+        fn tell(&mut self, request: &Request) {
+            panic!("nobody waits for {request:?}");
+        }
         fn hear(&mut self, _within: Duration, _go_on: &dyn Fn() -> bool) -> Heard {
             self.0.pop_front().unwrap_or(Heard::End("exit status: 0".into()))
         }

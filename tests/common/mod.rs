@@ -4,6 +4,7 @@
 
 use assert_cmd::Command;
 use hbmark::device::cuda::driver::DRIVER_VARIABLE;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -68,6 +69,11 @@ pub fn small_run(folder: &Path, cases: &[&str]) -> Command {
     command
 }
 
+/// The document in a run's folder, as it stands in its file.
+pub fn document(folder: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(folder.join("run.json")).expect("a document")).expect("a JSON document")
+}
+
 /// The text of standard error, or of standard output.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -94,4 +100,42 @@ pub fn documents() -> Vec<PathBuf> {
     assert!(found.len() >= 2, "{found:?}");
     found.sort();
     found
+}
+
+/// The paths in a document of all that should be null with a reason: nulls without one, and words that stand for a null.
+pub fn unexplained(document: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    look_for_unexplained("", document, &|_| false, &mut found);
+    found
+}
+
+/// What other tools write in place of a value.
+const NO_VALUES: [&str; 8] = ["", "-", "n/a", "[n/a]", "nan", "none", "null", "unknown"];
+
+/// `explained` says of a field by its path below the object around `value` whether there is a reason for its null.
+fn look_for_unexplained(path: &str, value: &Value, explained: &dyn Fn(&str) -> bool, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            // An object without reasons of its own has them in the one around it.
+            let own = |field: &str| match fields.get("missing") {
+                // `reason` says why a row has no figures, and a row with figures needs none.
+                Some(reasons) => reasons[field].is_string() || field == "reason" || fields.get("reason").is_some_and(Value::is_string),
+                None => path.rsplit('/').next().is_some_and(|name| explained(&format!("{name}.{field}"))),
+            };
+            for (name, field) in fields {
+                let path = format!("{path}/{name}");
+                if field.is_null() && !own(name) {
+                    found.push(path.clone());
+                }
+                look_for_unexplained(&path, field, &own, found);
+            }
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(i, item)| look_for_unexplained(&format!("{path}/{i}"), item, explained, found))
+        }
+        // The one word that says something: there is no container, no sharing, no slice.
+        Value::String(text) if text == "none" && path.contains("/virtualization/") => {}
+        Value::String(text) if NO_VALUES.contains(&text.to_lowercase().as_str()) => found.push(path.to_owned()),
+        _ => {}
+    }
 }

@@ -1,7 +1,7 @@
 //! A driver without a GPU, for tests of the whole program; `tests/common` builds it.
 //!
 //! It answers what hbmark asks and computes nothing: its memory holds poison, and each launch
-//! takes 3 ms of its clock: the default sizes then stay under the peak of its memory. Checks of
+//! takes 3 ms of its clock unless said otherwise: the default sizes then stay under the peak of its memory. Checks of
 //! writes and copies find everything right; those of reads and arithmetic, of which a launch
 //! does not tell how much they compare, find too little compared.
 //! The environment says what the driver shows:
@@ -9,6 +9,10 @@
 //! - `FAKE_DEVICES`: how many devices, 1 unless said;
 //! - `FAKE_NAME`: the name of each;
 //! - `FAKE_CUDA`: the CUDA version, as `cuDriverGetVersion` gives it;
+//! - `FAKE_CAPABILITY`: the major compute capability of each device, 9 unless said;
+//! - `FAKE_LAUNCH_MS`: the milliseconds that a launch takes;
+//! - `FAKE_WRONG`: `<compared> <wrong> <first>`: each check that compares so many results finds so many wrong,
+//!   the first of them at this index;
 //! - `FAKE_ROOM`: the largest allocation in bytes that succeeds;
 //! - `FAKE_FAULT`: `<function> <n> <what>`: from the n-th call of this function in a process on, every call
 //!   that means device 0 returns the code `what`, as after an error from which a context does not recover.
@@ -22,7 +26,6 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
 
-const LAUNCH_MS: u64 = 3;
 const TOTAL_BYTES: usize = 141 << 30;
 const FREE_BYTES: usize = 140 << 30;
 
@@ -108,7 +111,7 @@ driver! {
         37 => 6016,       // width of the memory bus, bits
         38 => 60 << 20,   // L2, bytes
         39 => 2048,       // threads a multiprocessor
-        75 => 9,          // compute capability
+        75 => setting("FAKE_CAPABILITY", 9),
         _ => 0,
     });
 
@@ -163,7 +166,13 @@ fn read(to: *mut u32, bytes: usize) -> u32 {
     match words {
         [status @ ..] if status.len() == 8 => {
             let compared = COMPARED.load(SeqCst);
-            status.copy_from_slice(&[0, 0, u32::MAX, u32::MAX, 0, 0, compared as u32, (compared >> 32) as u32]);
+            let wrong = env::var("FAKE_WRONG").unwrap_or_default();
+            let (mismatches, first) = match wrong.split(' ').map(|n| n.parse().unwrap_or(0)).collect::<Vec<u64>>()[..] {
+                [these, mismatches, first] if these == compared => (mismatches, first),
+                _ => (0, u64::MAX),
+            };
+            let words = [mismatches, first, 0, compared].map(|word| [word as u32, (word >> 32) as u32]);
+            status.copy_from_slice(words.as_flattened());
         }
         other => other.fill(0xFFFF_DEAD),
     }
@@ -186,6 +195,6 @@ fn select(context: usize) -> i32 {
 }
 
 fn tick() -> u32 {
-    CLOCK.fetch_add(LAUNCH_MS, SeqCst);
+    CLOCK.fetch_add(setting("FAKE_LAUNCH_MS", 3), SeqCst);
     0
 }

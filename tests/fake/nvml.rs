@@ -5,7 +5,9 @@
 //!
 //! - `FAKE_NVML_REASONS`: the bits of reasons for lower clocks, 0 unless said;
 //! - `FAKE_NVML_PIDS`: the processes on the card, `self` for this one, which alone is there unless said;
-//! - `FAKE_NVML_HANGS`: when set, asking for a clock never returns.
+//! - `FAKE_NVML_HANGS`: when set, asking for a clock never returns;
+//! - `FAKE_NVML_FAULT`: `<name> <code>`: every function whose name begins so answers with this code alone;
+//! - `FAKE_NVML_TEXT`: the part number of the card and the version of its firmware, which it does not tell unless said.
 
 use std::env;
 use std::ffi::{c_char, c_void};
@@ -42,9 +44,18 @@ macro_rules! nvml {
     ($($name:ident($($argument:ident: $type:ty),*) => $body:expr;)*) => {
         $(#[unsafe(no_mangle)]
         pub extern "C" fn $name($($argument: $type),*) -> u32 {
-            $body
+            match fault(stringify!($name)) {
+                0 => $body,
+                code => code,
+            }
         })*
     };
+}
+
+/// The code that a function answers with instead of doing anything; 0 for none.
+fn fault(function: &str) -> u32 {
+    let fault = env::var("FAKE_NVML_FAULT").unwrap_or_default();
+    fault.split_once(' ').filter(|(name, _)| function.starts_with(name)).map_or(0, |(_, code)| code.parse().unwrap())
 }
 
 nvml! {
@@ -95,6 +106,8 @@ nvml! {
         }
     };
 
+    nvmlDeviceGetBoardPartNumber(_device: Device, text: *mut u8, length: u32) => tell(text, length);
+    nvmlDeviceGetVbiosVersion(_device: Device, text: *mut u8, length: u32) => tell(text, length);
     nvmlDeviceGetMigMode(_device: Device, current: &mut u32, pending: &mut u32) => give(current, 0) | give(pending, 0);
     nvmlDeviceGetEccMode(_device: Device, current: &mut u32, pending: &mut u32) => give(current, 1) | give(pending, 1);
     nvmlDeviceGetPowerManagementDefaultLimit(_device: Device, milliwatts: &mut u32) => give(milliwatts, 700_000);
@@ -104,5 +117,19 @@ nvml! {
 
 fn give<T>(place: &mut T, value: T) -> u32 {
     *place = value;
+    0
+}
+
+/// `FAKE_NVML_TEXT`, with the zero that ends it.
+fn tell(text: *mut u8, length: u32) -> u32 {
+    let Ok(told) = env::var("FAKE_NVML_TEXT") else { return NOT_SUPPORTED };
+    if told.len() >= length as usize {
+        return INSUFFICIENT_SIZE;
+    }
+    // SAFETY: the caller has room for `length` bytes.
+    unsafe {
+        text.copy_from_nonoverlapping(told.as_ptr(), told.len());
+        text.add(told.len()).write(0);
+    }
     0
 }

@@ -96,7 +96,9 @@ fn without_library(searched: &str) -> Result<Presence, DeviceError> {
         }
     }
     match driver::kernel_driver_present() {
-        None => Ok(Presence::Absent(format!("no NVIDIA driver was found (looked for {searched})"))),
+        None => Ok(Presence::Absent(format!(
+            "no NVIDIA driver was found (looked for {searched}, which comes with the driver of the card, not with a CUDA toolkit)"
+        ))),
         Some(evidence) => Err(DeviceError::Unusable(format!(
             "this machine has an NVIDIA driver ({evidence}), but its library is not visible here (looked for {searched}): \
              in a container, start it with the 'compute' capability (NVIDIA_DRIVER_CAPABILITIES=compute,utility); \

@@ -51,6 +51,16 @@ fn says<T>(answer: Result<T, NvmlError>) -> Result<T, String> {
     })
 }
 
+/// Words that stand for a text that a card does not have, beside none at all.
+const NO_TEXTS: [&str; 4] = ["n/a", "[n/a]", "unknown", "none"];
+
+/// A text, unless it only says that there is none.
+fn meant(text: String) -> Result<String, String> {
+    let told = text.trim();
+    let none = told.is_empty() || NO_TEXTS.contains(&told.to_lowercase().as_str());
+    if none { Err(format!("NVML: the card says '{text}'")) } else { Ok(text) }
+}
+
 /// One card, found by its bus address; or why it is not known here.
 pub(super) struct Card(Result<Device<'static>, String>);
 
@@ -70,15 +80,15 @@ impl Card {
     }
 
     pub fn serial(&self) -> Result<String, String> {
-        self.ask(|card| card.serial())
+        self.ask(|card| card.serial()).and_then(meant)
     }
 
     pub fn part_number(&self) -> Result<String, String> {
-        self.ask(|card| card.board_part_number())
+        self.ask(|card| card.board_part_number()).and_then(meant)
     }
 
     pub fn vbios(&self) -> Result<String, String> {
-        self.ask(|card| card.vbios_version())
+        self.ask(|card| card.vbios_version()).and_then(meant)
     }
 
     pub fn ecc(&self) -> Ecc {
@@ -172,5 +182,20 @@ impl Card {
             GpuVirtualizationMode::HostVsga => "host-vsga",
         }
         .into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_says_that_there_is_none_is_a_reason_and_any_other_stays_as_it_is() {
+        for none in ["", " ", "N/A", "[N/A]", "Unknown", "none"] {
+            assert_eq!(meant(none.into()), Err(format!("NVML: the card says '{none}'")));
+        }
+        for text in ["0", "900-21010-0040-000", "96.00.A5.00.03"] {
+            assert_eq!(meant(text.into()), Ok(text.into()));
+        }
     }
 }
