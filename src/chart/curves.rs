@@ -1,109 +1,174 @@
-//! Lines over a logarithmic axis of sizes in bytes.
+//! Lines over one quantity: a panel with a logarithmic horizontal scale.
 
+use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::marks;
+use super::marks::{self, DASH};
 use super::page::Rect;
 use super::panel::Panel;
-use super::theme::{self, GRID, INK, TEXT, line_height};
+use super::theme::{self, GRID, INK, SMALL, TEXT, line_height};
 use super::{Area, Outcome};
 
 /// One line.
-pub(super) struct Series {
+pub(super) struct Line {
     pub color: RGBColor,
     pub shape: usize,
-    /// Whether it is dashed, with open markers.
+    /// Dashed with open markers; solid with filled ones otherwise.
     pub dashed: bool,
-    /// Size and value; a row that could not be drawn interrupts the line.
-    pub points: Vec<(u64, Option<f64>)>,
+    /// Along the axis, and the value there; none interrupts the line.
+    pub points: Vec<Option<(f64, f64)>>,
 }
 
-impl Series {
-    /// Whether there is anything to draw.
-    pub(super) fn any(&self) -> bool {
-        self.points.iter().any(|(_, value)| value.is_some())
-    }
-
-    /// Its largest value; 0 of none.
-    pub(super) fn largest(&self) -> f64 {
-        self.points.iter().filter_map(|(_, value)| *value).fold(0.0, f64::max)
-    }
+/// A stretch along the axis with a name that stands above the lines.
+pub(super) struct Band {
+    pub first: f64,
+    pub last: f64,
+    pub name: String,
 }
 
-/// What stands along the axis.
-pub(super) struct Axis {
-    /// What its sizes are of.
-    pub name: &'static str,
-    /// The smallest size.
-    pub first: u64,
-    /// The largest.
-    pub last: u64,
-    /// Where the grid has lines, from small to large.
-    pub ticks: Vec<u64>,
-    /// A size as the axis writes it.
+/// Lines with their axes.
+pub(super) struct Curves {
+    /// What the vertical axis shows.
+    pub heading: &'static str,
+    /// What the horizontal axis shows.
+    pub axis: &'static str,
+    /// Writes a value of the horizontal axis.
     pub label: fn(u64) -> String,
+    pub lines: Vec<Line>,
+    /// Places along the axis that are marked from bottom to top.
+    pub bounds: Vec<(f64, RGBColor)>,
+    /// Stretches along the axis that are named.
+    pub bands: Vec<Band>,
 }
 
-/// A panel with such an axis.
-pub(super) struct Curves<'a> {
-    panel: Panel,
-    axis: &'a Axis,
-}
+/// Behind a band.
+const BAND: RGBColor = RGBColor(0xf0, 0xf0, 0xf0);
+/// By which it reaches beyond its first and last place.
+const BAND_EDGE: i32 = 12;
 
-impl<'a> Curves<'a> {
-    /// Within `outer`, for values up to `largest`.
-    pub(super) fn new(outer: Rect, heading: &'static str, largest: f64, axis: &'a Axis) -> Self {
-        let mut panel = Panel::new(outer, heading, largest);
-        panel.inner.bottom -= 2 * line_height(TEXT) + 20;
-        Self { panel, axis }
+impl Curves {
+    /// The largest value of all lines.
+    pub(super) fn largest(&self) -> f64 {
+        self.points().map(|(_, value)| value).fold(0.0, f64::max)
     }
 
-    /// Where the data go.
-    pub(super) fn inner(&self) -> Rect {
-        self.panel.inner
+    /// Whether any line has a value.
+    pub(super) fn has_values(&self) -> bool {
+        self.points().next().is_some()
     }
 
-    /// Where a size stands, with half a doubling of air on either side.
-    pub(super) fn x(&self, size: u64) -> i32 {
-        let Rect { left, right, .. } = self.panel.inner;
-        let log = |size: u64| (size as f64).log2();
-        let (first, last) = (log(self.axis.first) - 0.5, log(self.axis.last) + 0.5);
-        left + ((log(size) - first) / (last - first) * f64::from(right - left)).round() as i32
+    fn points(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.lines.iter().flat_map(|line| line.points.iter().flatten().copied())
     }
 
-    /// Draws grid and axis.
-    pub(super) fn draw_axis<DB: DrawingBackend>(&self, root: &Area<DB>) -> Outcome<DB> {
-        self.panel.draw(root)?;
-        let Rect { left, top, right, bottom } = self.panel.inner;
-        // The labels of the other axis end further left.
-        let mut free = left - 10;
-        for size in &self.axis.ticks {
-            let (x, text) = (self.x(*size), (self.axis.label)(*size));
-            root.draw(&PathElement::new([(x, top), (x, bottom)], GRID.stroke_width(1)))?;
-            let half = theme::width(&text, TEXT) / 2;
-            if x - half >= free {
-                root.draw_text(&text, &theme::style(TEXT, INK, HPos::Center, VPos::Top), (x, bottom + 10))?;
-                free = x + half + 10;
+    /// Every place along the axis, in order, each once.
+    fn places(&self) -> Vec<f64> {
+        let mut places: Vec<f64> = self.points().map(|(at, _)| at).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        places
+    }
+
+    /// Where a value of the horizontal axis stands, with half a doubling of air on either side of all.
+    fn x(&self, inner: Rect, at: f64) -> i32 {
+        let ends = || self.points().map(|(at, _)| at).chain(self.bounds.iter().map(|(at, _)| *at)).map(f64::log2);
+        let (first, last) = (ends().fold(f64::INFINITY, f64::min) - 0.5, ends().fold(f64::NEG_INFINITY, f64::max) + 0.5);
+        inner.left + ((at.log2() - first) / (last - first) * f64::from(inner.right - inner.left)).round() as i32
+    }
+
+    /// Draws into `outer`, on a vertical scale up to `largest`.
+    pub(super) fn draw<DB: DrawingBackend>(&self, root: &Area<DB>, outer: Rect, largest: f64) -> Outcome<DB> {
+        let largest = if largest > 0.0 { largest } else { 1.0 };
+        let panel_to = |largest| {
+            let mut panel = Panel::new(outer, self.heading, largest);
+            panel.inner.bottom -= 2 * line_height(TEXT) + 20;
+            panel
+        };
+        // The names stand above the lines.
+        let mut panel = panel_to(largest);
+        if let Some(rows) = self.names(panel.inner).iter().map(|name| name.row + 1).max() {
+            let height = panel.inner.bottom - panel.inner.top;
+            let free = (height - rows * line_height(SMALL) - 16).max(height / 4);
+            panel = panel_to(largest * f64::from(height) / f64::from(free));
+        }
+        let Rect { left, top, right, bottom } = panel.inner;
+        let x = |at: f64| self.x(panel.inner, at);
+        for Band { first, last, .. } in &self.bands {
+            let (from, to) = ((x(*first) - BAND_EDGE).max(left), (x(*last) + BAND_EDGE).min(right));
+            root.draw(&Rectangle::new([(from, top), (to, bottom)], BAND.filled()))?;
+        }
+        panel.draw(root)?;
+
+        let labels: Vec<(f64, String)> = self.places().iter().map(|&at| (at, (self.label)(at as u64))).collect();
+        let labels: Vec<(i32, String)> = labels.into_iter().map(|(at, text)| (x(at), text)).collect();
+        let every = every(&labels);
+        for (n, (x, text)) in labels.iter().enumerate() {
+            root.draw(&PathElement::new([(*x, top), (*x, bottom)], GRID.stroke_width(1)))?;
+            let half = theme::width(text, TEXT) / 2;
+            if n.is_multiple_of(every) && x - half >= outer.left && x + half <= theme::WIDTH - 8 {
+                root.draw_text(text, &theme::style(TEXT, INK, HPos::Center, VPos::Top), (*x, bottom + 10))?;
             }
         }
-        let name = theme::style(TEXT, INK, HPos::Center, VPos::Top);
-        root.draw_text(self.axis.name, &name, ((left + right) / 2, bottom + 12 + line_height(TEXT)))
-    }
+        let axis = theme::style(TEXT, INK, HPos::Center, VPos::Top);
+        root.draw_text(self.axis, &axis, ((left + right) / 2, bottom + 12 + line_height(TEXT)))?;
+        for (at, color) in &self.bounds {
+            root.draw(&DashedPathElement::new([(x(*at), top), (x(*at), bottom)], DASH.0, DASH.1, color.stroke_width(2)))?;
+        }
 
-    /// Draws one line with its markers.
-    pub(super) fn draw_line<DB: DrawingBackend>(&self, root: &Area<DB>, series: &Series) -> Outcome<DB> {
-        let Series { color, shape, dashed, points } = series;
-        let places: Vec<Option<(i32, i32)>> = points.iter().map(|(size, value)| Some((self.x(*size), self.panel.y((*value)?)))).collect();
-        for piece in places.split(Option::is_none) {
-            let piece: Vec<(i32, i32)> = piece.iter().flatten().copied().collect();
-            if piece.len() > 1 {
-                marks::line(root, &piece, *color, *dashed)?;
+        for Line { color, shape, dashed, points } in &self.lines {
+            let places: Vec<Option<(i32, i32)>> = points.iter().map(|point| point.map(|(at, value)| (x(at), panel.y(value)))).collect();
+            for piece in places.split(Option::is_none) {
+                let piece: Vec<(i32, i32)> = piece.iter().flatten().copied().collect();
+                if piece.len() > 1 {
+                    marks::line(root, &piece, *color, *dashed)?;
+                }
+                for point in piece {
+                    marks::marker(root, point, *shape, *color, !dashed)?;
+                }
             }
-            for point in piece {
-                marks::marker(root, point, *shape, *color, !dashed)?;
-            }
+        }
+        for Name { text, left, right, row } in self.names(panel.inner) {
+            let y = top + 6 + row * line_height(SMALL);
+            // No line goes through a name.
+            root.draw(&Rectangle::new([(left - 4, y - 2), (right + 4, y + line_height(SMALL) - 2)], BAND.filled()))?;
+            root.draw_text(text, &theme::style(SMALL, INK, HPos::Left, VPos::Top), (left, y))?;
         }
         Ok(())
     }
+
+    /// The names of bands, each over its middle in the first row that has room for it.
+    fn names(&self, inner: Rect) -> Vec<Name<'_>> {
+        const GAP: i32 = 16;
+        let x = |at: f64| self.x(inner, at);
+        let mut names: Vec<Name> = Vec::new();
+        for Band { first, last, name } in &self.bands {
+            let width = theme::width(name, SMALL);
+            let left = ((x(*first) + x(*last) - width) / 2).clamp(inner.left, (inner.right - width).max(inner.left));
+            let is_free =
+                |row: i32| names.iter().all(|other| other.row != row || left >= other.right + GAP || left + width + GAP <= other.left);
+            let row = (0..).find(|row| is_free(*row)).unwrap_or(0);
+            names.push(Name { text: name, left, right: left + width, row });
+        }
+        names
+    }
+}
+
+/// The name of a band, placed.
+struct Name<'a> {
+    text: &'a str,
+    left: i32,
+    right: i32,
+    row: i32,
+}
+
+/// Every how many-th label is written, from the first on, so that none touches the next.
+fn every(labels: &[(i32, String)]) -> usize {
+    const GAP: i32 = 10;
+    let half = |text: &str| theme::width(text, TEXT) / 2;
+    let fit = |step: usize| {
+        let shown: Vec<&(i32, String)> = labels.iter().step_by(step).collect();
+        shown.windows(2).all(|pair| pair[0].0 + half(&pair[0].1) + GAP <= pair[1].0 - half(&pair[1].1))
+    };
+    (1..labels.len()).find(|&step| fit(step)).unwrap_or(labels.len().max(1))
 }

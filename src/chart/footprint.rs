@@ -1,47 +1,26 @@
 //! `footprint`: bandwidth against the size of what is read or copied, from the caches to most of the memory.
 
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, VPos};
 
-use super::curves::{Axis, Curves, Series};
+use super::curves::{Band, Curves, Line};
 use super::marks::Symbol;
 use super::page::{Page, Rect};
 use super::rows::{Group, Rows};
-use super::theme::{self, INK, SMALL, line_height};
+use super::theme::INK;
 use super::{Area, Chart, Outcome, words};
 use crate::pattern::footprint::LINE_BYTES;
 use crate::pattern::{CaseId, DeviceKind};
-use crate::plateau::{self, Findings};
+use crate::plateau::{self, Findings, Plateau};
+use crate::record::Measurement;
 
+/// The heading of the panel whose plateaus are named.
+const READ: &str = "Read, GB/s";
 /// The height of one panel, and the space between two.
 const PANEL_HEIGHT: i32 = 480;
 const GUTTER: i32 = 30;
-/// Doublings between two marks of the axis.
-const TICK_DOUBLINGS: usize = 2;
-/// Behind a plateau.
-const BAND: RGBColor = RGBColor(0xf0, 0xf0, 0xf0);
-
-/// The lines of one operation: solid in order, dashed in random order.
-struct Lines {
-    heading: &'static str,
-    axis: Axis,
-    series: Vec<Series>,
-    /// What the curve says; only of a single run, and of its reads.
-    bands: Vec<Band>,
-    /// Where the driver or the system says that the last cache ends; of a single run.
-    told: Option<(u64, String)>,
-}
-
-/// A stretch with a name.
-struct Band {
-    first_bytes: u64,
-    last_bytes: u64,
-    label: String,
-}
-
 pub(super) struct Footprint {
     page: Page,
-    panels: Vec<Lines>,
+    panels: Vec<Curves>,
 }
 
 impl Chart for Footprint {
@@ -49,7 +28,7 @@ impl Chart for Footprint {
 
     fn new(group: &Group) -> Result<Self, String> {
         let mut rows = Rows::of_any_level(group);
-        let mut panels: Vec<Lines> = [("read", "Read, GB/s"), ("copy", "Copy, GB/s")]
+        let mut panels: Vec<Curves> = [("read", READ), ("copy", "Copy, GB/s")]
             .into_iter()
             .filter_map(|(operation, heading)| lines(group, &mut rows, operation, heading))
             .collect();
@@ -64,10 +43,10 @@ impl Chart for Footprint {
             mark(&mut panels, findings);
         }
         let mut key = vec![(Symbol::Solid, "in the order of memory")];
-        if panels.iter().any(|lines| lines.series.iter().any(|series| series.dashed)) {
+        if panels.iter().flat_map(|panel| &panel.lines).any(|line| line.dashed) {
             key.push((Symbol::Dashed, "lines in random order"));
         }
-        if panels.iter().any(|lines| lines.told.is_some()) {
+        if panels.iter().any(|panel| !panel.bounds.is_empty()) {
             key.push((Symbol::Threshold, "end of the last cache, as told"));
         }
         let nearest = match group.kind() {
@@ -107,50 +86,49 @@ impl Chart for Footprint {
     fn plot<DB: DrawingBackend>(&self, root: &Area<DB>, at: Rect) -> Outcome<DB> {
         let n = self.panels.len() as i32;
         let height = (at.bottom - at.top - GUTTER * (n - 1)) / n;
-        for (lines, n) in self.panels.iter().zip(0..) {
+        for (panel, n) in self.panels.iter().zip(0..) {
             let top = at.top + n * (height + GUTTER);
-            lines.draw(root, Rect { top, bottom: top + height, ..at })?;
+            panel.draw(root, Rect { top, bottom: top + height, ..at }, panel.largest())?;
         }
         Ok(())
     }
 }
 
-/// Names the plateaus of a run in the panel of its reads, and marks the last cache in all.
-fn mark(panels: &mut [Lines], findings: &Findings) {
-    for lines in panels {
-        if lines.heading.starts_with("Read") {
-            let band = |plateau: &plateau::Plateau| Band {
-                first_bytes: plateau.first_bytes,
-                last_bytes: plateau.last_bytes,
-                label: format!("{} {}", findings.name(plateau.place), words::figure(plateau.gbps)),
-            };
-            lines.bands = findings.plateaus.iter().map(band).collect();
+/// Names the plateaus of a run in the panel of its reads, and marks the end of the last cache in all.
+fn mark(panels: &mut [Curves], findings: &Findings) {
+    let band = |plateau: &Plateau| Band {
+        first: plateau.first_bytes as f64,
+        last: plateau.last_bytes as f64,
+        name: format!("{} {}", findings.name(plateau.place), words::figure(plateau.gbps)),
+    };
+    for panel in panels {
+        if panel.heading == READ {
+            panel.bands = findings.plateaus.iter().map(band).collect();
         }
-        let within = |told: &u64| (lines.axis.first..=lines.axis.last).contains(told);
-        lines.told = findings.told_bytes.filter(within).map(|told| (told, format!("{} {}", findings.cache(), words::bytes(told))));
+        panel.bounds = findings.told_bytes.iter().map(|told| (*told as f64, INK)).collect();
     }
 }
 
-/// Gathers the lines of one operation; none when no row can be drawn.
-fn lines<'a>(group: &'a Group<'a>, rows: &mut Rows<'a>, operation: &str, heading: &'static str) -> Option<Lines> {
-    let mut series = Vec::new();
+/// Gathers the lines of one operation, solid in order and dashed in random order; none when no row can be drawn.
+fn lines<'a>(group: &'a Group<'a>, rows: &mut Rows<'a>, operation: &str, heading: &'static str) -> Option<Curves> {
+    let mut lines = Vec::new();
     for (order, dashed) in [(operation.to_owned(), false), (format!("{operation}-random"), true)] {
         for (run, color) in group.colors().into_iter().enumerate() {
-            let mut points = Vec::new();
-            for row in &group.run(run).measurements {
-                let Some(bytes) = footprint_of(&row.id, &order) else { continue };
-                points.push((bytes, if rows.sound(run, row) { rows.figure(run, row, row.achieved_gbps, "GB/s") } else { None }));
+            let mut found: Vec<(u64, &Measurement)> =
+                group.run(run).measurements.iter().filter_map(|row| Some((footprint_of(&row.id, &order)?, row))).collect();
+            found.sort_by_key(|(bytes, _)| *bytes);
+            let mut point = |(bytes, row): (u64, &'a Measurement)| {
+                let gbps = if rows.sound(run, row) { rows.figure(run, row, row.achieved_gbps, "GB/s") } else { None };
+                Some((bytes as f64, gbps?))
+            };
+            let points: Vec<_> = found.into_iter().map(&mut point).collect();
+            if points.iter().any(Option::is_some) {
+                lines.push(Line { color, shape: run, dashed, points });
             }
-            points.sort_by_key(|(bytes, _)| *bytes);
-            series.push(Series { color, shape: run, dashed, points });
         }
     }
-    series.retain(Series::any);
-    let drawn = || series.iter().flat_map(|series| &series.points).filter(|(_, value)| value.is_some()).map(|(bytes, _)| *bytes);
-    let (first, last) = (drawn().min()?, drawn().max()?);
-    let ticks = (0..u64::BITS).step_by(TICK_DOUBLINGS).map(|k| 1 << k).filter(|tick| (first..=last).contains(tick));
-    let axis = Axis { name: "footprint, log scale", first, last, ticks: ticks.collect(), label: words::bytes };
-    Some(Lines { heading, axis, series, bands: Vec::new(), told: None })
+    let curves = Curves { heading, axis: "footprint, log scale", label: words::bytes, lines, bounds: Vec::new(), bands: Vec::new() };
+    curves.has_values().then_some(curves)
 }
 
 /// The footprint of an id with this operation and order, in bytes.
@@ -160,61 +138,4 @@ fn footprint_of(id: &str, order: &str) -> Option<u64> {
         [of, bytes] if id.pattern() == "footprint" && of == order && id.size().is_none() => bytes.parse().ok().filter(|bytes| *bytes > 0),
         _ => None,
     }
-}
-
-impl Lines {
-    fn draw<DB: DrawingBackend>(&self, root: &Area<DB>, outer: Rect) -> Outcome<DB> {
-        let largest = self.series.iter().map(Series::largest).fold(0.0, f64::max);
-        let largest = if largest > 0.0 { largest } else { 1.0 };
-        // The names stand above the lines.
-        let plain = Curves::new(outer, self.heading, largest, &self.axis);
-        let labels = self.labels(&plain);
-        let rows = labels.iter().map(|label| label.row + 1).max().unwrap_or(0);
-        let height = plain.inner().bottom - plain.inner().top;
-        let free = (height - rows * line_height(SMALL) - 16).max(height / 4);
-        let curves = Curves::new(outer, self.heading, largest * f64::from(height) / f64::from(free), &self.axis);
-
-        let Rect { left, right, top, bottom } = curves.inner();
-        for Band { first_bytes, last_bytes, .. } in &self.bands {
-            let (from, to) = ((curves.x(*first_bytes) - 8).max(left), (curves.x(*last_bytes) + 8).min(right));
-            root.draw(&Rectangle::new([(from, top), (to, bottom)], BAND.filled()))?;
-        }
-        curves.draw_axis(root)?;
-        if let Some((told, _)) = &self.told {
-            super::marks::threshold_down(root, curves.x(*told), top, bottom)?;
-        }
-        self.series.iter().try_for_each(|series| curves.draw_line(root, series))?;
-        for Label { text, left, right, row, behind } in labels {
-            let y = top + 6 + row * line_height(SMALL);
-            // No line goes through a name.
-            root.draw(&Rectangle::new([(left - 4, y - 2), (right + 4, y + line_height(SMALL) - 2)], behind.filled()))?;
-            root.draw_text(&text, &theme::style(SMALL, INK, HPos::Left, VPos::Top), (left, y))?;
-        }
-        Ok(())
-    }
-
-    /// The names of bands and of the told end, each in the first row that has room for it.
-    fn labels(&self, curves: &Curves) -> Vec<Label> {
-        let Rect { left, right, .. } = curves.inner();
-        let bands = self.bands.iter().map(|band| ((curves.x(band.first_bytes) + curves.x(band.last_bytes)) / 2, &band.label, BAND));
-        let told = self.told.iter().map(|(told, label)| (curves.x(*told), label, WHITE));
-        let mut labels: Vec<Label> = Vec::new();
-        for (middle, text, behind) in bands.chain(told) {
-            let width = theme::width(text, SMALL);
-            let from = (middle - width / 2).clamp(left, (right - width).max(left));
-            let taken = |row: i32| labels.iter().any(|other| other.row == row && from < other.right + 16 && other.left < from + width + 16);
-            let row = (0..).find(|row| !taken(*row)).unwrap_or(0);
-            labels.push(Label { text: text.clone(), left: from, right: from + width, row, behind });
-        }
-        labels
-    }
-}
-
-/// A name and its place.
-struct Label {
-    text: String,
-    left: i32,
-    right: i32,
-    row: i32,
-    behind: RGBColor,
 }

@@ -136,8 +136,3 @@ pub(super) fn tick<DB: DrawingBackend>(root: &super::Area<DB>, left: i32, right:
 pub(super) fn threshold<DB: DrawingBackend>(root: &super::Area<DB>, left: i32, right: i32, y: i32) -> Outcome<DB> {
     root.draw(&DashedPathElement::new([(left, y), (right, y)], DASH.0, DASH.1, INK.stroke_width(2)))
 }
-
-/// A bound along a panel.
-pub(super) fn threshold_down<DB: DrawingBackend>(root: &super::Area<DB>, x: i32, top: i32, bottom: i32) -> Outcome<DB> {
-    root.draw(&DashedPathElement::new([(x, top), (x, bottom)], DASH.0, DASH.1, INK.stroke_width(2)))
-}

@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::curves::{Axis, Curves, Series};
+use super::curves::{Curves, Line};
 use super::marks::Symbol;
 use super::page::{PLOT_HEIGHT_MIN, Page, Rect};
 use super::rows::{Group, Rows, array_sizes};
@@ -12,16 +12,9 @@ use crate::pattern::{CaseId, DeviceKind};
 /// Space between the two panels.
 const GUTTER: i32 = 56;
 
-/// The lines of one operation: dashed for compulsory bytes, solid for requested ones.
-struct Lines {
-    heading: &'static str,
-    axis: Axis,
-    series: Vec<Series>,
-}
-
 pub(super) struct Stride {
     page: Page,
-    panels: Vec<Lines>,
+    panels: Vec<Curves>,
 }
 
 impl Chart for Stride {
@@ -29,7 +22,7 @@ impl Chart for Stride {
 
     fn new(group: &Group) -> Result<Self, String> {
         let mut rows = Rows::of(group);
-        let panels: Vec<Lines> = [("read", "Read, GB/s"), ("copy", "Copy, GB/s")]
+        let panels: Vec<Curves> = [("read", "Read, GB/s"), ("copy", "Copy, GB/s")]
             .into_iter()
             .filter_map(|(operation, heading)| lines(group, &mut rows, operation, heading))
             .collect();
@@ -65,22 +58,19 @@ impl Chart for Stride {
 
     fn plot<DB: DrawingBackend>(&self, root: &Area<DB>, at: Rect) -> Outcome<DB> {
         // One scale for both panels, so that read and copy can be compared.
-        let largest = self.panels.iter().flat_map(|lines| &lines.series).map(Series::largest).fold(0.0, f64::max);
-        let largest = if largest > 0.0 { largest } else { 1.0 };
+        let largest = self.panels.iter().map(Curves::largest).fold(0.0, f64::max);
         let n = self.panels.len() as i32;
         let width = (at.right - at.left - GUTTER * (n - 1)) / n;
         for (lines, n) in self.panels.iter().zip(0..) {
             let left = at.left + n * (width + GUTTER);
-            let curves = Curves::new(Rect { left, right: left + width, ..at }, lines.heading, largest, &lines.axis);
-            curves.draw_axis(root)?;
-            lines.series.iter().try_for_each(|series| curves.draw_line(root, series))?;
+            lines.draw(root, Rect { left, right: left + width, ..at }, largest)?;
         }
         Ok(())
     }
 }
 
 /// Gathers the lines of one operation; none when no row can be drawn.
-fn lines<'a>(group: &'a Group<'a>, rows: &mut Rows<'a>, operation: &str, heading: &'static str) -> Option<Lines> {
+fn lines<'a>(group: &'a Group<'a>, rows: &mut Rows<'a>, operation: &str, heading: &'static str) -> Option<Curves> {
     let stride_of = |id: &str| {
         let id = CaseId::new(id);
         match id.parts()[..] {
@@ -101,13 +91,14 @@ fn lines<'a>(group: &'a Group<'a>, rows: &mut Rows<'a>, operation: &str, heading
         for stride in &strides {
             let Some(row) = group.row(run, &format!("stride/{operation}/{stride}")) else { continue };
             let sound = rows.sound(run, row);
-            requested.push((*stride, if sound { rows.figure(run, row, row.achieved_gbps, "GB/s") } else { None }));
-            compulsory.push((*stride, if sound { rows.figure(run, row, row.compulsory_gbps, "compulsory GB/s") } else { None }));
+            let mut point = |value, what| Some((*stride as f64, rows.figure(run, row, value, what)?));
+            requested.push(if sound { point(row.achieved_gbps, "GB/s") } else { None });
+            compulsory.push(if sound { point(row.compulsory_gbps, "compulsory GB/s") } else { None });
         }
-        series.push(Series { color, shape: run, dashed: true, points: compulsory });
-        series.push(Series { color, shape: run, dashed: false, points: requested });
+        series.push(Line { color, shape: run, dashed: true, points: compulsory });
+        series.push(Line { color, shape: run, dashed: false, points: requested });
     }
-    let (first, last) = (*strides.first()?, *strides.last()?);
-    let axis = Axis { name: "stride in bytes, log scale", first, last, ticks: strides, label: |stride| stride.to_string() };
-    series.iter().any(Series::any).then_some(Lines { heading, axis, series })
+    let label = |stride: u64| stride.to_string();
+    let curves = Curves { heading, axis: "stride in bytes, log scale", label, lines: series, bounds: Vec::new(), bands: Vec::new() };
+    curves.has_values().then_some(curves)
 }
