@@ -4,6 +4,7 @@
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
+typedef unsigned short u16;
 typedef int s32;
 typedef long long s64;
 
@@ -58,6 +59,33 @@ __device__ __forceinline__ float data_f32(u32 data, u32 seed, u64 index) {
     }
 }
 
+// In [-1, 1), from the upper 53 bits of two random words.
+__device__ __forceinline__ double random_f64(u32 seed, u64 index) {
+    const u64 bits = (u64)random_word(seed, 2 * index) << 32 | random_word(seed, 2 * index + 1);
+    return (double)((s64)bits >> 11) * (1.0 / 4503599627370496.0);
+}
+
+__device__ __forceinline__ double data_f64(u32 data, u32 seed, u64 index) {
+    return data == 0 ? random_f64(seed, index) : (double)data_f32(data, seed, index);
+}
+
+// A half-precision number is kept as its bits: NVRTC brings no type for it.
+__device__ __forceinline__ u16 f16_of(float x) {
+    u16 bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+}
+
+__device__ __forceinline__ float f32_of(u16 bits) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return x;
+}
+
+__device__ __forceinline__ u16 data_f16(u32 data, u32 seed, u64 index) {
+    return f16_of(data_f32(data, seed, index));
+}
+
 __device__ __forceinline__ u32 ramp_word(u32 seed, u64 index) {
     return fold(index) * 0x9E3779B1u + seed;
 }
@@ -99,9 +127,9 @@ __device__ __forceinline__ u64 global_threads() {
     return (u64)gridDim.x * blockDim.x;
 }
 
-// Sum over a block of 256 threads; valid in thread 0.
-__device__ __forceinline__ u64 block_sum(u64 value) {
-    __shared__ u64 warp_sums[8];
+// Sum over a block of whole warps; valid in thread 0.
+template <class T> __device__ __forceinline__ T block_sum(T value) {
+    __shared__ T warp_sums[32];
     for (int offset = 16; offset > 0; offset /= 2) {
         value += __shfl_down_sync(0xFFFFFFFFu, value, offset);
     }
@@ -109,9 +137,9 @@ __device__ __forceinline__ u64 block_sum(u64 value) {
         warp_sums[threadIdx.x / 32] = value;
     }
     __syncthreads();
-    u64 sum = 0;
+    T sum = 0;
     if (threadIdx.x == 0) {
-        for (int warp = 0; warp < 8; warp++) {
+        for (u32 warp = 0; warp < blockDim.x / 32; warp++) {
             sum += warp_sums[warp];
         }
     }

@@ -14,6 +14,19 @@ extern "C" __global__ void fill_f32(float *out, u64 words, u32 seed, u32 data) {
     }
 }
 
+extern "C" __global__ void fill_f64(double *out, u64 words, u32 seed, u32 data) {
+    for (u64 i = global_thread(); i < words / 2; i += global_threads()) {
+        out[i] = data_f64(data, seed, i);
+    }
+}
+
+// Two numbers a word, the first in its low half.
+extern "C" __global__ void fill_f16(u32 *out, u64 words, u32 seed, u32 data) {
+    for (u64 i = global_thread(); i < words; i += global_threads()) {
+        out[i] = data_f16(data, seed, 2 * i) | (u32)data_f16(data, seed, 2 * i + 1) << 16;
+    }
+}
+
 // Reads vectors of 16 bytes. The sum depends on each of them, so that no load is left out;
 // it is stored where a word happens to equal it, which changes nothing.
 extern "C" __global__ void read_vectors(uint4 *memory, u64 vectors) {

@@ -161,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(256) footprint_copy_random(u32 *__r
     copy<COPY_RANDOM_UNROLL, true>(dst, src, words, passes);
 }
 
-// The checks walk word by word. Copies are checked by check_words of stream.cu, which knows
+// The checks walk word by word. Copies are checked by check_words of stream_check.cu, which knows
 // neither tiles nor orders.
 
 // Launched with the grid of the kernel that it checks: block b is answerable for the turns b,

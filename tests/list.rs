@@ -34,7 +34,7 @@ fn every_listed_case_can_be_selected_and_planned() {
 fn patterns_are_listed_with_what_they_do() {
     let output = hbmark().args(["list", "patterns"]).output().expect("the program starts");
     let table = text(&output.stdout);
-    for pattern in ["compute", "stream", "stride", "footprint", "conv3d", "copy_engine"] {
+    for pattern in ["compute", "stream", "stride", "footprint", "conv3d", "matvec", "copy_engine"] {
         assert!(table.contains(pattern), "{table}");
     }
 }

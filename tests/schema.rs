@@ -86,7 +86,7 @@ fn a_document_with_a_field_of_another_type_has_not_the_form_of_the_schema() {
 }
 
 /// Words by which a description tells a unit.
-const UNITS: [&str; 12] = ["B/s", "flops/s", "bytes", "bits", "MHz", "ns", "s", "W", "°C", "J", "pJ", "fraction"];
+const UNITS: [&str; 13] = ["B/s", "flops/s", "bytes", "KiB", "bits", "MHz", "ns", "s", "W", "°C", "J", "pJ", "fraction"];
 
 fn tells_a_unit(description: &str) -> bool {
     description.split_whitespace().any(|word| UNITS.contains(&word.trim_end_matches([',', '.', ':', ';'])))

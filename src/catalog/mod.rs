@@ -8,5 +8,5 @@ mod published;
 mod recognise;
 
 pub use card::{Card, CardMemory, MemoryFamily, Source, card, cards};
-pub use published::{Confidence, Origin, Published, Worker, chosen, published};
+pub use published::{Confidence, OPERATIONS, Origin, Published, Worker, chosen, published};
 pub use recognise::{of_device, recognise};

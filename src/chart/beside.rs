@@ -1,6 +1,6 @@
 //! Measured cards beside cards that others published figures of.
 
-use crate::catalog::{self, Card, MemoryFamily, Origin, Published};
+use crate::catalog::{self, Card, MemoryFamily, OPERATIONS, Origin, Published};
 use crate::measure::statistics::median;
 use crate::pattern::{Data, StreamOperation};
 use crate::record::Run;
@@ -38,7 +38,7 @@ pub(crate) struct Beside {
     pub card: Option<&'static Card>,
     /// The runs that measured it, of the newest suite version among them, by number; none when it was not measured here.
     pub runs: Vec<usize>,
-    /// In the order of [`StreamOperation::ALL`].
+    /// In the order of [`OPERATIONS`].
     pub figures: [Option<Figure>; 4],
 }
 
@@ -59,7 +59,7 @@ impl Beside {
 
     /// Its figures with their operations.
     pub(crate) fn each(&self) -> impl Iterator<Item = (StreamOperation, Option<Figure>)> {
-        StreamOperation::ALL.into_iter().zip(self.figures)
+        OPERATIONS.into_iter().zip(self.figures)
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn beside(runs: &[&Run], mut figure: impl FnMut(usize, StreamOperatio
             continue;
         }
         let of_card = newest(runs, ids.iter().filter(|(_, other)| other == id).map(|(n, _)| *n).collect());
-        let figures = StreamOperation::ALL.map(|operation| {
+        let figures = OPERATIONS.map(|operation| {
             let medians: Vec<f64> = of_card.iter().filter_map(|run| figure(*run, operation)).collect();
             (!medians.is_empty()).then(|| Figure::Measured(median(&medians)))
         });
@@ -95,7 +95,7 @@ pub(crate) fn beside(runs: &[&Run], mut figure: impl FnMut(usize, StreamOperatio
         name: card.name.clone(),
         card: Some(card),
         runs: Vec::new(),
-        figures: StreamOperation::ALL.map(|operation| catalog::chosen(&card.id, operation).map(Figure::Published)),
+        figures: OPERATIONS.map(|operation| catalog::chosen(&card.id, operation).map(Figure::Published)),
     }));
     // Cards without a data sheet last.
     let bandwidth = |card: &Beside| card.data_sheet_gbps().unwrap_or(f64::INFINITY);

@@ -9,7 +9,7 @@ use super::marks::Symbol;
 use super::page::{Entry, Page, Rect};
 use super::rows::{Group, Rows, array_sizes};
 use super::{Area, Chart, Outcome, theme, words};
-use crate::pattern::StreamOperation;
+use crate::catalog::OPERATIONS;
 use crate::record::Run;
 
 /// Space between two panels.
@@ -36,7 +36,7 @@ impl Chart for Cards {
             return Err(rows.nothing("stream"));
         }
         let notes = beside::notes(&cards);
-        let operations = StreamOperation::ALL.into_iter().zip(theme::PALETTE).map(|(o, color)| (Symbol::Bar(color), o.name()));
+        let operations = OPERATIONS.into_iter().zip(theme::PALETTE).map(|(o, color)| (Symbol::Bar(color), o.name()));
         let key = operations.chain([
             (Symbol::Bar(theme::MUTED), "measured by this program"),
             (Symbol::LightBar(theme::MUTED), "published by others"),
@@ -63,7 +63,7 @@ impl Chart for Cards {
         let panels = [(Family::Hbm, "HBM, GB/s"), (Family::Gddr, "GDDR, GB/s"), (Family::Other, "Other, GB/s")];
         let panels = panels.into_iter().filter_map(|(family, heading)| {
             let clusters: Vec<Cluster> = cards.iter().filter(|card| card.family() == family).map(cluster).collect();
-            let colors: Vec<RGBColor> = theme::PALETTE[..StreamOperation::ALL.len()].to_vec();
+            let colors: Vec<RGBColor> = theme::PALETTE[..OPERATIONS.len()].to_vec();
             (!clusters.is_empty()).then_some(Bars { heading, colors, clusters, threshold: None })
         });
         Ok(Self { page, panels: panels.collect() })

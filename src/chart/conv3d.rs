@@ -1,14 +1,12 @@
 //! `conv3d`: bandwidth and compute utilization of convolutions, side by side.
 
-use std::collections::BTreeSet;
-
 use plotters::prelude::DrawingBackend;
 
 use super::bandwidth::quartiles;
 use super::bars::{Bar, Bars, Cluster};
 use super::marks::Symbol;
 use super::page::{PLOT_HEIGHT_MIN, Page, Rect};
-use super::rows::{Group, Rows};
+use super::rows::{Group, Rows, arithmetic_peaks};
 use super::{Area, Chart, Outcome, words};
 use crate::pattern::CaseId;
 use crate::record::Measurement;
@@ -55,16 +53,8 @@ impl Chart for Conv3d {
         }
         let reading = "Labels: channels in → out. Bars: medians; 1 GB/s = 10⁹ bytes a second, each input, weight and output \
                        counted once. Compute utilization: flops over the peak that the same run measured; networks of such layers on memory-bound cards are often said to stay under 30 %.";
-        let (legend, shared) = rows.legend(
-            |color, _| Symbol::Bar(color),
-            |run, rows| {
-                let pipes: BTreeSet<&str> = rows.iter().filter_map(|row| row.compute_pipe.as_deref()).collect();
-                let peaks = pipes.into_iter().filter_map(|pipe| {
-                    Some(format!("{} peak {} GFLOP/s", words::clean(pipe), words::figure(run.peaks.compute_measured_gflops(pipe)?)))
-                });
-                volumes(rows).into_iter().chain(peaks).collect()
-            },
-        );
+        let (legend, shared) =
+            rows.legend(|color, _| Symbol::Bar(color), |run, rows| volumes(rows).into_iter().chain(arithmetic_peaks(run, rows)).collect());
         Ok(Self {
             page: Page {
                 title: "3D convolutions, 3 x 3 x 3",

@@ -1,4 +1,4 @@
-//! Lines over one quantity: a panel with a logarithmic horizontal scale.
+//! Lines over one quantity: a panel with a horizontal scale, linear or logarithmic.
 
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
@@ -6,9 +6,17 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use super::marks::{self, DASH};
 use super::page::Rect;
-use super::panel::Panel;
+use super::panel::{Panel, ticks};
 use super::theme::{self, GRID, INK, SMALL, TEXT, line_height};
 use super::{Area, Outcome};
+
+/// How values lie along the horizontal axis.
+pub(super) enum Scale {
+    /// From 0 to the largest.
+    Linear,
+    /// By doublings, with a label, which the function writes, at each value that a line has.
+    Log(fn(u64) -> String),
+}
 
 /// One line.
 pub(super) struct Line {
@@ -33,8 +41,7 @@ pub(super) struct Curves {
     pub heading: &'static str,
     /// What the horizontal axis shows.
     pub axis: &'static str,
-    /// Writes a value of the horizontal axis.
-    pub label: fn(u64) -> String,
+    pub scale: Scale,
     pub lines: Vec<Line>,
     /// Places along the axis that are marked from bottom to top.
     pub bounds: Vec<(f64, RGBColor)>,
@@ -70,11 +77,24 @@ impl Curves {
         places
     }
 
-    /// Where a value of the horizontal axis stands, with half a doubling of air on either side of all.
+    /// The first and the last value of the horizontal axis, as it lies there: half a doubling of air on either side of a
+    /// logarithmic scale, and a little at the end of a linear one.
+    fn ends(&self) -> (f64, f64) {
+        let all = || self.points().map(|(at, _)| at).chain(self.bounds.iter().map(|(at, _)| *at));
+        match self.scale {
+            Scale::Linear => (0.0, all().fold(f64::MIN_POSITIVE, f64::max) * 1.04),
+            Scale::Log(_) => {
+                let logs = || all().map(f64::log2);
+                (logs().fold(f64::INFINITY, f64::min) - 0.5, logs().fold(f64::NEG_INFINITY, f64::max) + 0.5)
+            }
+        }
+    }
+
+    /// Where a value of the horizontal axis stands.
     fn x(&self, inner: Rect, at: f64) -> i32 {
-        let ends = || self.points().map(|(at, _)| at).chain(self.bounds.iter().map(|(at, _)| *at)).map(f64::log2);
-        let (first, last) = (ends().fold(f64::INFINITY, f64::min) - 0.5, ends().fold(f64::NEG_INFINITY, f64::max) + 0.5);
-        inner.left + ((at.log2() - first) / (last - first) * f64::from(inner.right - inner.left)).round() as i32
+        let (first, last) = self.ends();
+        let at = if matches!(self.scale, Scale::Log(_)) { at.log2() } else { at };
+        inner.left + ((at - first) / (last - first) * f64::from(inner.right - inner.left)).round() as i32
     }
 
     /// Draws into `outer`, on a vertical scale up to `largest`.
@@ -100,7 +120,10 @@ impl Curves {
         }
         panel.draw(root)?;
 
-        let labels: Vec<(f64, String)> = self.places().iter().map(|&at| (at, (self.label)(at as u64))).collect();
+        let labels: Vec<(f64, String)> = match self.scale {
+            Scale::Linear => ticks(self.ends().1).into_iter().filter(|(at, _)| *at <= self.ends().1).collect(),
+            Scale::Log(label) => self.places().iter().map(|&at| (at, label(at as u64))).collect(),
+        };
         let labels: Vec<(i32, String)> = labels.into_iter().map(|(at, text)| (x(at), text)).collect();
         let every = every(&labels);
         for (n, (x, text)) in labels.iter().enumerate() {

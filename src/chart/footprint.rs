@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::curves::{Band, Curves, Line};
+use super::curves::{Band, Curves, Line, Scale};
 use super::marks::Symbol;
 use super::page::{Page, Rect};
 use super::rows::{Group, Rows};
@@ -127,7 +127,8 @@ fn lines<'a>(group: &'a Group<'a>, rows: &mut Rows<'a>, operation: &str, heading
             }
         }
     }
-    let curves = Curves { heading, axis: "footprint, log scale", label: words::bytes, lines, bounds: Vec::new(), bands: Vec::new() };
+    let curves =
+        Curves { heading, axis: "footprint, log scale", scale: Scale::Log(words::bytes), lines, bounds: Vec::new(), bands: Vec::new() };
     curves.has_values().then_some(curves)
 }
 

@@ -9,9 +9,11 @@ mod bars;
 pub(crate) mod beside;
 mod cards;
 mod conv3d;
+#[expect(dead_code, reason = "charts of latency use the rest")]
 mod curves;
 mod footprint;
 mod marks;
+mod matvec;
 mod page;
 mod panel;
 mod raster;
@@ -118,6 +120,7 @@ pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
     draw_each::<stride::Stride>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<footprint::Footprint>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<conv3d::Conv3d>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<matvec::Matvec>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<cards::Cards>(&groups_of_cards(runs), "no run of a GPU was given", dir, &mut drawn)?;
     remove_stale(dir, &drawn.files)?;
     Ok(drawn)
@@ -127,8 +130,14 @@ pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
 fn remove_stale(dir: &Path, drawn: &[PathBuf]) -> Result<(), ChartError> {
     let is_chart = |path: &Path| {
         let (Some(stem), Some(extension)) = (path.file_stem().and_then(|s| s.to_str()), path.extension()) else { return false };
-        let names =
-            [bandwidth::Bandwidth::NAME, stride::Stride::NAME, footprint::Footprint::NAME, conv3d::Conv3d::NAME, cards::Cards::NAME];
+        let names = [
+            bandwidth::Bandwidth::NAME,
+            stride::Stride::NAME,
+            footprint::Footprint::NAME,
+            conv3d::Conv3d::NAME,
+            matvec::Matvec::NAME,
+            cards::Cards::NAME,
+        ];
         let rest = names.iter().find_map(|name| stem.strip_prefix(name));
         let number = rest.map(|rest| rest.strip_prefix("-host").unwrap_or(rest));
         let is_number = |n: &str| n.parse::<u32>().is_ok_and(|value| value >= 2 && value.to_string() == n);

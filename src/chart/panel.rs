@@ -57,7 +57,7 @@ impl Panel {
 }
 
 /// Round values from 0 to `largest`, with their labels.
-fn ticks(largest: f64) -> Vec<(f64, String)> {
+pub(super) fn ticks(largest: f64) -> Vec<(f64, String)> {
     let rough = largest / LINES;
     let magnitude = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * magnitude).find(|step| *step >= rough * 0.8).unwrap_or(rough);

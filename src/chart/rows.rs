@@ -1,5 +1,7 @@
 //! Which rows a chart shows, and what its caption must say about them.
 
+use std::collections::BTreeSet;
+
 use plotters::style::RGBColor;
 
 use super::marks::Symbol;
@@ -258,4 +260,11 @@ pub(super) fn array_sizes(rows: &[&Measurement]) -> Option<String> {
     } else {
         format!("arrays of {} to {}", words::bytes(least), words::bytes(most))
     })
+}
+
+/// `fma/f32 peak 59836 GFLOP/s`: of each unit that rows ran on, the peak that the run measured.
+pub(super) fn arithmetic_peaks(run: &Run, rows: &[&Measurement]) -> Vec<String> {
+    let pipes: BTreeSet<&str> = rows.iter().filter_map(|row| row.compute_pipe.as_deref()).collect();
+    let peak = |pipe| Some(format!("{} peak {} GFLOP/s", words::clean(pipe), words::figure(run.peaks.compute_measured_gflops(pipe)?)));
+    pipes.into_iter().filter_map(peak).collect()
 }

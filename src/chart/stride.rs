@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::curves::{Curves, Line};
+use super::curves::{Curves, Line, Scale};
 use super::marks::Symbol;
 use super::page::{PLOT_HEIGHT_MIN, Page, Rect};
 use super::rows::{Group, Rows, array_sizes};
@@ -98,7 +98,7 @@ fn lines<'a>(group: &'a Group<'a>, rows: &mut Rows<'a>, operation: &str, heading
         series.push(Line { color, shape: run, dashed: true, points: compulsory });
         series.push(Line { color, shape: run, dashed: false, points: requested });
     }
-    let label = |stride: u64| stride.to_string();
-    let curves = Curves { heading, axis: "stride in bytes, log scale", label, lines: series, bounds: Vec::new(), bands: Vec::new() };
+    let scale = Scale::Log(|stride| stride.to_string());
+    let curves = Curves { heading, axis: "stride in bytes, log scale", scale, lines: series, bounds: Vec::new(), bands: Vec::new() };
     curves.has_values().then_some(curves)
 }

@@ -44,6 +44,7 @@ pub(crate) fn h200_with_every_pattern() -> Run {
         conv3d("direct/f32/16x16", 64, Level::Dram, 610.0, 0.71),
         conv3d("depthwise/f32/32x32", 64, Level::Dram, 3650.0, 0.214),
     ]);
+    run.measurements.extend([(1, 4480.0), (2, 4460.0), (4, 4400.0), (16, 4300.0), (64, 3900.0)].map(|(batch, gbps)| matvec(batch, gbps)));
     run
 }
 
@@ -270,6 +271,23 @@ pub(crate) fn footprint_row(operation: &str, bytes: u64, gbps: f64) -> Measureme
     let mut row = row(&format!("footprint/{operation}/{bytes}"), Level::of(bytes, Some(60 << 20)), moved, gbps);
     row.parameters.insert("footprint_bytes".into(), json!(bytes));
     row.parameters.insert("passes".into(), json!(passes));
+    row
+}
+
+fn matvec(batch: u64, gbps: f64) -> Measurement {
+    let (matrices, side) = (8, 16_384);
+    let bytes = Bytes::contiguous(matrices * (side + batch) * side * 2, matrices * batch * side * 4);
+    let mut row = row(&format!("matvec/f16/{batch}"), Level::Dram, bytes, gbps);
+    row.parameters = [("batch", batch), ("rows", side), ("columns", side), ("matrices", matrices)]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect();
+    let multiply_adds = batch < 4;
+    row.compute_pipe = Some(if multiply_adds { "fma/f32" } else { "mma/f16" }.into());
+    row.flops = Some(2 * matrices * side * side * batch);
+    row.achieved_gflops = Some(gbps * batch as f64);
+    // Nobody measures the peak of the tensor cores here.
+    row.compute_utilization = multiply_adds.then_some(gbps * batch as f64 / 59_836.2);
     row
 }
 

@@ -4,6 +4,7 @@ use super::bandwidth::Bandwidth;
 use super::cards::Cards;
 use super::conv3d::Conv3d;
 use super::footprint::Footprint;
+use super::matvec::Matvec;
 use super::stride::Stride;
 use super::testing::{footprint_row, h200, h200_with_every_pattern, h200_with_footprints, host, many, spoil};
 use super::*;
@@ -88,6 +89,9 @@ fn assert_all_well_placed(runs: &[Run]) {
     assert_well_placed(&draw_first::<Bandwidth>(runs).unwrap());
     assert_well_placed(&draw_first::<Stride>(runs).unwrap());
     assert_well_placed(&draw_first::<Conv3d>(runs).unwrap());
+    if let Ok(svg) = draw_first::<Matvec>(runs) {
+        assert_well_placed(&svg);
+    }
     for (_, group) in groups_of_cards(runs) {
         assert_well_placed(&svg(&Cards::new(&group).unwrap()).unwrap());
     }
@@ -199,6 +203,34 @@ fn the_conv3d_chart_shows_bandwidth_and_utilization() {
         assert!(text.contains(part), "{part:?} in {text}");
     }
     assert!(!text.contains("cache"));
+}
+
+#[test]
+fn the_matvec_chart_shows_bandwidth_by_batch_and_utilization_where_its_peak_was_measured() {
+    let svg = draw_first::<Matvec>(&[h200_with_every_pattern()]).unwrap();
+    let text = text_of(&svg);
+    for part in [
+        "Achieved GB/s",
+        "Compute utilization, %",
+        "inputs that share a pass (batch), log scale",
+        "8 matrices of 16384 x 16384",
+        "theoretical memory peak 4814 GB/s",
+        "fma/f32 peak 59836 GFLOP/s",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert!(!text.contains("Not drawn"), "{text}");
+    // Five bandwidths and two utilizations, and the symbol in the legend.
+    assert_eq!(svg.lines().filter(|line| line.starts_with("<circle") && line.contains("fill=\"#0072B2\"")).count(), 5 + 2 + 1);
+}
+
+#[test]
+fn without_any_utilization_the_matvec_chart_shows_the_bandwidth_alone() {
+    let mut run = h200_with_every_pattern();
+    run.measurements.iter_mut().filter(|row| row.pattern == "matvec").for_each(|row| row.compute_utilization = None);
+    let svg = draw_first::<Matvec>(&[run]).unwrap();
+    assert!(!text_of(&svg).contains("Compute utilization, %"));
+    assert_well_placed(&svg);
 }
 
 #[test]
@@ -325,9 +357,9 @@ fn gpus_and_hosts_have_charts_of_their_own() {
         ]
     );
     assert!(drawn.files.iter().all(|file| file.is_file()));
-    let reasons = [("stride", "stride"), ("footprint", "footprint"), ("footprint-host", "footprint"), ("conv3d", "conv3d")];
-    let reasons = reasons.map(|(name, what)| (name.to_owned(), format!("no run has a row of {what} at its default size")));
-    assert_eq!(drawn.left_out, reasons);
+    let reasons = ["stride", "footprint", "footprint-host", "conv3d", "matvec", "matvec-host"];
+    let reason = |name: &str| format!("no run has a row of {} at its default size", name.trim_end_matches("-host"));
+    assert_eq!(drawn.left_out, reasons.map(|name| (name.to_owned(), reason(name))));
     let bandwidth = fs::read_to_string(dir.path().join("bandwidth.svg")).unwrap();
     assert!(bandwidth.contains("NVIDIA H200") && !bandwidth.contains("Xeon"));
 }
@@ -344,7 +376,7 @@ fn without_runs_every_chart_is_left_out_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let drawn = draw_all(&[], dir.path()).unwrap();
     assert!(drawn.files.is_empty());
-    assert_eq!(drawn.left_out.len(), 5);
+    assert_eq!(drawn.left_out.len(), 6);
     assert!(drawn.left_out.iter().all(|(_, why)| why.starts_with("no run ")), "{:?}", drawn.left_out);
 }
 
@@ -437,7 +469,7 @@ fn the_same_runs_give_the_same_bytes() {
     let runs = many(2);
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [a, b] = dirs.each_ref().map(|dir| draw_all(&runs, dir.path()).unwrap().files);
-    assert_eq!(a.len(), 8);
+    assert_eq!(a.len(), 10);
     for (a, b) in a.iter().zip(&b) {
         assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap(), "{}", a.display());
     }

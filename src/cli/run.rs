@@ -1,5 +1,6 @@
 //! `hbmark run`: measure devices, keep the document, draw, and print the table.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ use crate::device::Selector;
 use crate::pattern::{CacheState, Data, DeviceKind, Profile};
 use crate::record::{self, DOCUMENT_NAME, Run};
 use crate::report::{self, Format};
-use crate::session::{self, Absent, Member, Session, SessionError, Together};
+use crate::session::{self, Absent, Forms, Member, Session, SessionError, Together};
 
 /// Arguments of `hbmark run`.
 #[derive(clap::Args)]
@@ -51,6 +52,9 @@ pub struct Args {
     /// Complete the run in the output folder: measure what is missing, failed or was skipped there
     #[arg(long, requires = "output")]
     pub resume: bool,
+    /// Search for the best kernels anew, though an earlier run on such a card has found them
+    #[arg(long)]
+    pub retune: bool,
     /// Give a case up after this time [default: a minute or more, by profile and size]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub case_limit: Option<u64>,
@@ -88,7 +92,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
             exit = exit.and(Exit::Interrupted);
             continue;
         }
-        exit = exit.and(measure_alone(&mut ready, case_limit, &go_on));
+        exit = exit.and(measure_alone(&mut ready, case_limit, args.retune, &go_on));
         if !args.simultaneous {
             exit = exit.and(publish(&ready));
         }
@@ -134,7 +138,7 @@ fn which(run: &Run) -> String {
 }
 
 /// Measures one device.
-fn measure_alone(ready: &mut Ready, case_limit: Option<Duration>, go_on: &dyn Fn() -> bool) -> Exit {
+fn measure_alone(ready: &mut Ready, case_limit: Option<Duration>, retune: bool, go_on: &dyn Fn() -> bool) -> Exit {
     let Ready { device, plans, run, folder, held: _ } = ready;
     let document = folder.join(DOCUMENT_NAME);
     note(&format!("measuring {}{} ({} cases, profile {})", run.device.name, which(run), plans.len(), run.profile));
@@ -144,11 +148,14 @@ fn measure_alone(ready: &mut Ready, case_limit: Option<Duration>, go_on: &dyn Fn
     if run.device.kind == DeviceKind::Cuda && catalog::of_device(&run.device).is_none() {
         note("the catalog does not know this card: it is measured all the same, without data-sheet figures");
     }
+    let file = session::forms_file(&run.device.card).filter(|_| run.device.kind == DeviceKind::Cuda);
+    let known = file.as_deref().filter(|_| !retune).map(Forms::load).unwrap_or_default();
     let progress = Progress::new(plans.len());
     let session = Session {
         device: device.clone(),
         plans,
         case_limit,
+        forms: RefCell::new(known.clone()),
         start: &session::start,
         go_on,
         on: &|event| progress.on(event),
@@ -160,6 +167,14 @@ fn measure_alone(ready: &mut Ready, case_limit: Option<Duration>, go_on: &dyn Fn
     } else {
         session.measure(run)
     };
+    let forms = session.forms.into_inner();
+    drop(progress);
+    // A search that has to be done again costs seconds and no figure.
+    if let (Some(file), true) = (file, forms != known)
+        && let Err(error) = forms.save(&file)
+    {
+        note(&format!("warning: the best kernels cannot be kept in {}: {error}; the next run searches for them again", file.display()));
+    }
     exit_of(outcome)
 }
 

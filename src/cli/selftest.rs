@@ -3,7 +3,7 @@
 use super::output::{emit, note};
 use super::{Exit, Failure};
 use crate::device::{self, Selector};
-use crate::measure::{Fault, Outcome, with_fault};
+use crate::measure::{Fault, Outcome, with_fault, wrong_ways};
 use crate::pattern::{self, CaseId, PATTERNS, PlanError};
 
 /// Arguments of `hbmark selftest`.
@@ -33,7 +33,11 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
                 Err(PlanError::Unsupported(_)) => continue,
                 case => case.map_err(Failure::Plan)?,
             };
-            let right = with_fault(&case, device.as_mut(), None)? == Outcome::Right;
+            let wrong = wrong_ways(&case, device.as_mut())?;
+            for form in &wrong {
+                note(&format!("{id}: wrong results of the form {form:?}"));
+            }
+            let right = with_fault(&case, device.as_mut(), None)? == Outcome::Right && wrong.is_empty();
             text += &format!("{id:<36} {:>6}", if right { "yes" } else { "NO" });
             let mut good = right;
             for fault in Fault::ALL {

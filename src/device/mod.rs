@@ -9,7 +9,7 @@ mod sensors;
 pub use select::{Selected, Selector, list, list_all, open};
 pub use sensors::{Reading, Sensors};
 
-use crate::pattern::{Data, Facts, Plan};
+use crate::pattern::{Data, Facts, Plan, Way};
 use crate::record;
 
 /// Why a device could not do what was asked.
@@ -134,6 +134,12 @@ pub trait Program {
     /// # Errors
     /// When the device fails.
     fn execute(&mut self, executions: u32) -> Result<Timing, DeviceError>;
+
+    /// Does the work in another of the case's ways from now on.
+    ///
+    /// # Errors
+    /// When the device has no such kernel.
+    fn take(&mut self, way: &Way) -> Result<(), DeviceError>;
 
     /// Fills every cache with other memory, as [`crate::pattern::CacheState::Cold`] says.
     ///

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::marks::marks;
 use super::poll::{Poller, Stamped};
 use super::telemetry::{Sampled, summarise};
-use super::{Bounds, Budget, Samples, sample, stop_rules, verdict, verify, warm_up};
-use crate::device::{Device, DeviceError, Variant, Verification};
-use crate::pattern::{self, CacheState, Case, Data, DeviceKind, Facts, Level, Parameters, Profile};
-use crate::record::{Claim, Measurement, Missing, Peaks, Status, known};
+use super::tune::{self, Found};
+use super::{Bounds, Budget, Samples, sample, statistics, stop_rules, verdict, verify, warm_up};
+use crate::device::{Device, DeviceError, Program, Variant, Verification};
+use crate::pattern::{self, CacheState, Case, Data, DeviceKind, Facts, Form, Level, Parameters, Profile, Ways};
+use crate::record::{Claim, Measurement, Missing, Peaks, Status, Tuning, TuningSource, known};
 
 /// The run was ended by the user; the document holds the finished cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +40,9 @@ pub struct Settings {
 
 /// Measures one case.
 ///
+/// Of a case that can be written in several ways, the row is of the best: `known` from an earlier search, or else
+/// searched for.
+///
 /// A failure of the device becomes a row with its reason.
 ///
 /// # Errors
@@ -49,9 +53,10 @@ pub fn measure(
     facts: &Facts,
     settings: Settings,
     peaks: &Peaks,
+    known: Option<&Form>,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Measured, Interrupted> {
-    match observe(case, device, settings, &Budget::of(settings.profile, facts.kind), go_on) {
+    match observe(case, device, settings, known, &Budget::of(settings.profile, facts.kind), go_on) {
         Ok(Some(observed)) => Ok(Measured { row: evaluate(case, observed, facts, settings, peaks), device_lost: false }),
         Ok(None) => Err(Interrupted),
         Err(error) => Ok(Measured {
@@ -80,6 +85,7 @@ fn parameters(case: &Case, settings: Settings, facts: &Facts) -> Parameters {
 struct Observed {
     variant: Variant,
     memory_taken_bytes: Result<u64, String>,
+    tuning: Option<Tuning>,
     samples: Samples,
     readings: Result<Vec<Stamped>, String>,
     verification: Verification,
@@ -91,6 +97,7 @@ fn observe(
     case: &Case,
     device: &mut dyn Device,
     settings: Settings,
+    known: Option<&Form>,
     budget: &Budget,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<Observed>, DeviceError> {
@@ -98,6 +105,13 @@ fn observe(
     let sensors = device.sensors();
     let mut program = device.load(&case.plan)?;
     program.prepare(settings.data)?;
+    let chosen = match &case.ways {
+        None => None,
+        Some(ways) => match choose(program.as_mut(), ways, known, go_on)? {
+            None => return Ok(None),
+            chosen => chosen,
+        },
+    };
     let Some(execution_ns) = warm_up(program.as_mut(), budget, go_on)? else { return Ok(None) };
     let poller = sensors.and_then(Poller::start);
     let samples = sample(program.as_mut(), execution_ns, settings.cache, budget, &stop_rules(budget), go_on);
@@ -105,7 +119,37 @@ fn observe(
     let Some(samples) = samples? else { return Ok(None) };
     let verification = verify(program.as_mut(), &case.plan, settings.data)?;
     let (variant, memory_taken_bytes) = (program.variant(), program.memory_taken_bytes());
-    Ok(Some(Observed { variant, memory_taken_bytes, samples, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
+    let tuning = match (&case.ways, chosen) {
+        (Some(ways), Some(chosen)) => {
+            let best_ns = statistics::median(&samples.ns);
+            let tuning = tune::compare(program.as_mut(), case, ways, settings.data, chosen, best_ns, go_on)?;
+            if tuning.is_none() {
+                return Ok(None);
+            }
+            tuning
+        }
+        _ => None,
+    };
+    Ok(Some(Observed { variant, memory_taken_bytes, tuning, samples, readings, verification, wall_s: started.elapsed().as_secs_f64() }))
+}
+
+/// Has the program work in the best of the ways, the one that is known or else one that is searched for; none
+/// when `go_on` answers no.
+fn choose(
+    program: &mut dyn Program,
+    ways: &Ways,
+    known: Option<&Form>,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Option<(Found, TuningSource)>, DeviceError> {
+    let known = known.filter(|form| ways.of(form).is_some()).map(|&form| (Found { form, tried: 0 }, TuningSource::Known));
+    let chosen = match known {
+        Some(known) => Some(known),
+        None => tune::search(program, ways, go_on)?.map(|found| (found, TuningSource::Searched)),
+    };
+    if let Some(way) = chosen.as_ref().and_then(|(found, _)| ways.of(&found.form)) {
+        program.take(way)?;
+    }
+    Ok(chosen)
 }
 
 /// Above this, the clocks of device and machine contradict each other: no work ends before it was waited for.
@@ -140,7 +184,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         notes.push("above the arithmetic peak that this run measured: that was too low, so repeat the run on an idle machine".to_owned());
     }
     if case.compute_pipe.is_none() {
-        missing.insert("compute_pipe".into(), "the case has no floating-point operations".into());
+        missing.insert("compute_pipe".into(), if case.flops == 0 { "the case has no floating-point operations" } else { NO_PEAK }.into());
     }
     let footprint = case.plan.footprint_bytes();
     if facts.cache_bytes.is_none() && case.level == Level::Dram {
@@ -150,6 +194,9 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         .cache_bytes
         .map(|cache| cache as f64 / footprint.max(1) as f64)
         .ok_or_else(|| "the size of the last cache is not known".to_owned());
+    if observed.tuning.is_none() {
+        missing.insert("tuning".into(), "the case is written in one way".into());
+    }
     if case.bytes.issued.is_none() {
         missing.insert("bytes.issued".into(), "nobody counts the loads and stores of this kernel".into());
     }
@@ -205,6 +252,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         theoretical_gflops,
         fraction_of_theoretical,
         sm_clock_mhz,
+        tuning: observed.tuning,
         telemetry,
         contention: None,
         verified: Some(observed.verification.passed()),
@@ -234,10 +282,13 @@ fn fraction_of_peak(case: &Case, achieved_gbps: f64, theoretical_gbps: Option<f6
     theoretical_gbps.map(|peak| achieved_gbps / peak).ok_or_else(|| "the theoretical peak is not known".into())
 }
 
+/// What stands in for the utilization of such arithmetic.
+const NO_PEAK: &str = "no arithmetic peak of this type is measured";
+
 /// Achieved over the measured peak of the case's pipe. A compute case refers to
 /// the best of its pipe, itself included.
 fn utilization(case: &Case, achieved_gflops: f64, peaks: &Peaks) -> Result<f64, String> {
-    let Some(pipe) = case.compute_pipe else { return Ok(0.0) };
+    let Some(pipe) = case.compute_pipe else { return if case.flops == 0 { Ok(0.0) } else { Err(NO_PEAK.into()) } };
     let measured = peaks.compute_measured_gflops(pipe.name());
     let own = (pipe.peak_case() == case.id).then_some(achieved_gflops);
     match measured.into_iter().chain(own).max_by(f64::total_cmp) {
@@ -306,7 +357,7 @@ mod tests {
         assert_eq!((&hot.parameters["cache"], device.evictions), (&"hot".into(), 0));
         let case = pattern::plan(&CaseId::new("stream/copy/f32"), &Facts::H200).unwrap();
         let settings = Settings { cache: CacheState::Cold, ..SETTINGS };
-        let cold = measure(&case, &mut device, &Facts::H200, settings, &Peaks::default(), &|| true).unwrap().row;
+        let cold = measure(&case, &mut device, &Facts::H200, settings, &Peaks::default(), None, &|| true).unwrap().row;
         assert_eq!(cold.parameters["cache"], "cold");
         assert!(cold.parameters["cache_how"].as_str().unwrap().starts_with("125829120 bytes of other memory"));
         assert!(device.evictions > 0 && cold.notes.iter().any(|note| note.starts_with("cold: ")));
@@ -369,7 +420,7 @@ mod tests {
         let unknown = Facts { cache_bytes: None, ..Facts::H200 };
         let case = pattern::plan(&CaseId::new("stream/copy/f32@4096"), &unknown).unwrap();
         let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() };
-        let row = measure(&case, &mut device, &unknown, SETTINGS, &Peaks::default(), &|| true).unwrap().row;
+        let row = measure(&case, &mut device, &unknown, SETTINGS, &Peaks::default(), None, &|| true).unwrap().row;
         assert!(row.notes.iter().any(|note| note.contains("8192 bytes")), "{:?}", row.notes);
         assert!(row.missing.contains_key("cache_fraction"));
     }
@@ -378,7 +429,7 @@ mod tests {
     fn sensors_that_are_read_while_a_case_runs_make_its_telemetry_and_marks() {
         let mut device = Sensing(Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() });
         let case = pattern::plan(&CaseId::new("stream/copy/f32@4026531840"), &Facts::H200).unwrap();
-        let row = measure(&case, &mut device, &Facts::H200, SETTINGS, &Peaks::default(), &|| true).unwrap().row;
+        let row = measure(&case, &mut device, &Facts::H200, SETTINGS, &Peaks::default(), None, &|| true).unwrap().row;
         let telemetry = row.telemetry.unwrap();
         assert!(telemetry.readings > 0);
         // 600 W for 3 ms a copy of 2 x 4026531840 bytes.
@@ -402,7 +453,7 @@ mod tests {
         let go_on = || asked.replace(asked.get() + 1) < 3;
         let case = pattern::plan(&CaseId::new("stream/copy/f32"), &Facts::H200).unwrap();
         let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() };
-        let outcome = measure(&case, &mut device, &Facts::H200, SETTINGS, &Peaks::default(), &go_on);
+        let outcome = measure(&case, &mut device, &Facts::H200, SETTINGS, &Peaks::default(), None, &go_on);
         assert_eq!(outcome, Err(Interrupted));
     }
 }

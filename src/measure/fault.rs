@@ -2,7 +2,7 @@
 
 use crate::device::{Device, DeviceError, Program, Verification};
 use crate::pattern::data::POISON;
-use crate::pattern::{Case, Content, Data, Plan};
+use crate::pattern::{Case, Content, Data, Form, Plan};
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +87,10 @@ impl Fault {
                     one.swap_with_slice(&mut two[..volume]);
                 }))
             }
+            (Self::FlippedBit, Some(input)) if plan.rounds() => {
+                let (word, bit) = sign_that_counts(plan, input)?;
+                before(input, Box::new(move |all| all[word] ^= bit))
+            }
             (Self::FlippedBit, Some(input)) => before(input, Box::new(|all| all[0] ^= 1)),
             (Self::FlippedBit, None) => after(Box::new(move |all| {
                 if let Some(word) = all[n / 2..n].iter_mut().find(|word| **word != POISON) {
@@ -95,6 +99,22 @@ impl Fault {
             })),
             (Self::PastTheEnd, _) => after(Box::new(move |all| all[n] = 0)),
         }
+    }
+}
+
+/// The word and bit that hold the sign of an element of `input` whose products are not 0 on small integers. A rounded
+/// sum of many products shows a lost element, and not the lowest bit of one.
+fn sign_that_counts(plan: &Plan, input: usize) -> Option<(usize, u32)> {
+    let seed = |content| match content {
+        Content::Numbers { seed } | Content::Doubles { seed } | Content::Halves { seed } => Some(seed),
+        _ => None,
+    };
+    let seeds: Vec<u32> = plan.buffers.iter().filter_map(|buffer| seed(buffer.content)).collect();
+    let element = (0..1000).find(|&i| seeds.iter().all(|&seed| Data::SmallIntegers.number(seed, i) != 0.0))? as usize;
+    match plan.buffers[input].content {
+        Content::Doubles { .. } => Some((2 * element + 1, 1 << 31)),
+        Content::Halves { .. } => Some((element / 2, 1 << (15 + 16 * (element % 2)))),
+        _ => Some((element, 1 << 31)),
     }
 }
 
@@ -131,6 +151,23 @@ pub fn with_fault(case: &Case, device: &mut dyn Device, fault: Option<Fault>) ->
     let mut program = device.load(&case.plan)?;
     let found = verify_altered(program.as_mut(), &case.plan, alteration.as_ref())?;
     Ok(if found.passed() { Outcome::Right } else { Outcome::Wrong })
+}
+
+/// Verifies a case in each of its ways: the kernels of those whose results are wrong.
+///
+/// # Errors
+/// When the device fails.
+pub fn wrong_ways(case: &Case, device: &mut dyn Device) -> Result<Vec<Form>, DeviceError> {
+    let Some(ways) = &case.ways else { return Ok(Vec::new()) };
+    let mut program = device.load(&case.plan)?;
+    let mut wrong = Vec::new();
+    for way in ways.all() {
+        program.take(way)?;
+        if !super::verify(program.as_mut(), &case.plan, Data::Random)?.passed() {
+            wrong.push(way.form);
+        }
+    }
+    Ok(wrong)
 }
 
 /// As [`super::verify`], with the alteration before or after each execution.

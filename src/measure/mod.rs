@@ -10,12 +10,14 @@ mod telemetry;
 #[cfg(test)]
 pub(crate) mod testing;
 mod together;
+mod tune;
 mod verdict;
 mod verification;
 
 pub use case::{Interrupted, Measured, Settings, failed, measure};
-pub use fault::{Fault, Outcome, with_fault};
+pub use fault::{Fault, Outcome, with_fault, wrong_ways};
 pub use sampling::{Budget, Count, Noise, Samples, Stable, StopRule, TimeLimit, sample, stop_rules, warm_up};
 pub use together::{Window, measure_together};
+pub use tune::Found;
 pub use verdict::{Bounds, judge_again, verdict};
 pub use verification::verify;

@@ -173,7 +173,7 @@ impl Samples {
 }
 
 /// `executions` with a time that can be used.
-fn timed(program: &mut dyn Program, executions: u32) -> Result<Timing, DeviceError> {
+pub(super) fn timed(program: &mut dyn Program, executions: u32) -> Result<Timing, DeviceError> {
     let timing = program.execute(executions)?;
     let ns = timing.ns;
     if ns.is_finite() && ns > 0.0 {
@@ -272,7 +272,7 @@ pub fn warm_up(program: &mut dyn Program, budget: &Budget, go_on: &dyn Fn() -> b
 mod tests {
     use super::*;
     use crate::device::{Variant, Verification};
-    use crate::pattern::Data;
+    use crate::pattern::{Data, Way};
 
     /// A program whose executions take the listed times, the last one for ever.
     struct Scripted {
@@ -291,6 +291,9 @@ mod tests {
             self.calls += 1;
             self.executions += u64::from(executions);
             Ok(Timing { ns: each * f64::from(executions), sm_clock_mhz: (self.calls > 1).then_some(1000.0 + self.calls as f64) })
+        }
+        fn take(&mut self, _way: &Way) -> Result<(), DeviceError> {
+            Ok(())
         }
         fn evict_caches(&mut self) -> Result<(), DeviceError> {
             self.evictions += 1;

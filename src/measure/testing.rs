@@ -2,7 +2,7 @@
 
 use super::{Settings, measure};
 use crate::device::{Device, DeviceError, Program, Reading, Sensors, Timing, Variant, Verification};
-use crate::pattern::{self, CacheState, CaseId, Data, Facts, Plan, Profile};
+use crate::pattern::{self, CacheState, CaseId, Data, Facts, Form, Plan, Profile, Way};
 use crate::record::{self, Measurement, Missing, Peak, Peaks, PowerSource, Provenance};
 
 /// A device whose every execution takes `ns`, with `mismatches` wrong results; `failing` loads fail.
@@ -13,6 +13,8 @@ pub struct Steady {
     pub failing: bool,
     /// The data that were asked for.
     pub prepared: Vec<Data>,
+    /// The ways that it was to take, by their forms.
+    pub taken: Vec<Form>,
     /// How often its caches were filled with other memory.
     pub evictions: u32,
     /// By how much its free memory falls for a plan.
@@ -40,6 +42,10 @@ impl Program for &mut Steady {
     }
     fn execute(&mut self, executions: u32) -> Result<Timing, DeviceError> {
         Ok(Timing { ns: self.ns * f64::from(executions), sm_clock_mhz: Some(1980.0) })
+    }
+    fn take(&mut self, way: &Way) -> Result<(), DeviceError> {
+        self.taken.push(way.form);
+        Ok(())
     }
     fn evict_caches(&mut self) -> Result<(), DeviceError> {
         self.evictions += 1;
@@ -89,7 +95,7 @@ pub const SETTINGS: Settings = Settings { profile: Profile::Quick, data: Data::R
 
 pub fn row(id: &str, device: &mut Steady, peaks: &Peaks) -> Measurement {
     let case = pattern::plan(&CaseId::new(id), &Facts::H200).unwrap();
-    measure(&case, device, &Facts::H200, SETTINGS, peaks, &|| true).unwrap().row
+    measure(&case, device, &Facts::H200, SETTINGS, peaks, None, &|| true).unwrap().row
 }
 
 pub fn peaks(gbps: f64, gflops: f64) -> Peaks {

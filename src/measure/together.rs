@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Budget, Settings, StopRule, TimeLimit, sample, statistics, verify, warm_up};
 use crate::device::{Device, DeviceError, Verification};
-use crate::pattern::{Case, DeviceKind, Profile};
+use crate::pattern::{Case, DeviceKind, Form, Profile};
 use crate::record::{Contention, Measurement, Time, Verdict};
 
 /// From the start to the first sample, ns: clocks that fell while the device waited for the others
@@ -37,7 +37,7 @@ pub struct Window {
     pub ended_unix_ns: u64,
 }
 
-/// Makes a case ready, calls `start`, which answers yes as soon as all devices may start, and samples.
+/// Makes a case ready, written as is `known` to be best, calls `start`, which answers yes as soon as all devices may start, and samples.
 ///
 /// The results of the last sample are checked as they are, because they came about under contention,
 /// and then those of one more execution into poisoned outputs, as for every row.
@@ -51,12 +51,16 @@ pub fn measure_together(
     device: &mut dyn Device,
     kind: DeviceKind,
     settings: Settings,
+    known: Option<&Form>,
     start: &mut dyn FnMut() -> bool,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<Window>, DeviceError> {
     let mut program = device.load(&case.plan)?;
     let program = program.as_mut();
     program.prepare(settings.data)?;
+    if let Some(way) = known.and_then(|form| case.ways.as_ref()?.of(form)) {
+        program.take(way)?;
+    }
     let budget = Budget { most_ns: sampling_ns(settings.profile), ..Budget::of(settings.profile, kind) };
     let Some(execution_ns) = warm_up(program, &budget, go_on)? else { return Ok(None) };
     if !start() {
@@ -142,7 +146,7 @@ mod tests {
 
     fn window(device: &mut Steady, start: &mut dyn FnMut() -> bool, go_on: &dyn Fn() -> bool) -> Option<Window> {
         let case = plan(&CaseId::new(ID), &Facts::H200).unwrap();
-        measure_together(&case, device, DeviceKind::Cuda, SETTINGS, start, go_on).unwrap()
+        measure_together(&case, device, DeviceKind::Cuda, SETTINGS, None, start, go_on).unwrap()
     }
 
     fn alone() -> Measurement {

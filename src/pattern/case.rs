@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CaseId, Pipe, Plan};
+use super::{CaseId, Pipe, Plan, Ways};
 
 /// What a case is meant to exercise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -88,6 +88,8 @@ pub struct Case {
     pub notes: Vec<String>,
     /// How a device carries it out.
     pub plan: Plan,
+    /// In which other ways it may; none where it is written in one way.
+    pub ways: Option<Ways>,
 }
 
 #[cfg(test)]

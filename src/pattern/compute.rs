@@ -93,6 +93,7 @@ impl Pattern for Compute {
                 work: Work::Kernel(launch("compute_fma_f32", args(None), body)),
                 check: launch("check_compute_fma_f32", args(Some(Arg::Status)), None),
             },
+            ways: None,
         })
     }
 }

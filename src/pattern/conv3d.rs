@@ -10,7 +10,8 @@ mod tiling;
 use serde_json::json;
 
 use self::tiling::Tiling;
-use super::plan::{Arg, Buffer, Launch, Plan, Work};
+use super::plan::{Arg, Buffer, Launch, Plan, Work, sum_tolerance};
+use super::size::numbers;
 use super::{Bytes, Case, CaseId, DeviceKind, Facts, Level, Parameters, Pattern, Pipe, PlanError, Profile};
 
 const SEED_INPUT: u32 = 0x5EED_0C31;
@@ -167,6 +168,7 @@ impl Pattern for Conv3d {
             compute_pipe: Some(Pipe::FmaF32),
             notes: Vec::new(),
             plan,
+            ways: None,
         })
     }
 }
@@ -181,9 +183,6 @@ fn shape(id: &CaseId, kind: DeviceKind) -> Result<Shape, PlanError> {
         "depthwise" => Convolution::Depthwise,
         _ => return Err(unknown()),
     };
-    // One spelling for one case: no signs, no leading zeros.
-    let number = |text: &str| text.parse::<u64>().ok().filter(|n| n.to_string() == text);
-    let numbers = |text: &str| text.split('x').map(number).collect::<Option<Vec<u64>>>();
     let channels: Option<[u64; 2]> = numbers(channels).and_then(|n| n.try_into().ok());
     let [channels_in, channels_out] = channels.ok_or_else(unknown)?;
     let (batch, edge) = default_volume(kind, convolution, channels_in.max(channels_out));
@@ -238,7 +237,7 @@ fn host_plan(shape: &Shape, facts: &Facts) -> Plan {
         compared: shape.outputs(),
         buffers: buffers(shape),
         work: Work::Kernel(launch(work, &[])),
-        check: launch(check, &[Arg::Tolerance(tolerance(shape)), Arg::Status]),
+        check: launch(check, &[Arg::Tolerance(sum_tolerance(TAPS * shape.channels_per_output())), Arg::Status]),
     }
 }
 
@@ -255,7 +254,7 @@ fn cuda_plan(shape: &Shape, tiling: &Tiling, facts: &Facts) -> Plan {
         Arg::U32(SEED_INPUT),
         Arg::U32(SEED_WEIGHTS),
         Arg::Data,
-        Arg::Tolerance(tolerance(shape)),
+        Arg::Tolerance(sum_tolerance(TAPS * shape.channels_per_output())),
         Arg::Slice,
         Arg::Slices,
         Arg::Status,
@@ -313,18 +312,6 @@ pub fn reference(shape: &Shape, output: u64, input: impl Fn(u64) -> f32, weights
         }
     }
     (sum, magnitude)
-}
-
-/// How far an f32 result may lie from the f64 reference, over the sum of the magnitudes of
-/// its products.
-///
-/// Each of the n products and additions rounds once, by 2^-24 at most; n roundings that
-/// lean to neither side add up to a few sqrt(n) (Higham and Mary, "A New Approach to
-/// Probabilistic Rounding Error Analysis", 2019, with a factor of 4). The certain bound
-/// of n would hide a lost tap where channels are many.
-fn tolerance(shape: &Shape) -> f32 {
-    let products = (TAPS * shape.channels_per_output()) as f64;
-    (4.0 * products.sqrt() / 16_777_216.0) as f32
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ impl Pattern for CopyEngine {
                 compared: array / 4,
                 work: Work::Copy { from: 1, to: 0 },
                 check: Launch {
-                    module: "stream",
+                    module: "stream_check",
                     kernel: "check_words",
                     grid: facts.units * 8,
                     block: 256,
@@ -64,6 +64,7 @@ impl Pattern for CopyEngine {
                     body: None,
                 },
             },
+            ways: None,
         })
     }
 }

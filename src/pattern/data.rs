@@ -2,6 +2,8 @@
 //! position, the same in `kernels/common.cuh`, so that every element can be checked
 //! without keeping a copy.
 
+use half::f16;
+
 /// Fills outputs before the checked execution: a NaN as a float, and a word that
 /// no expected value of a small test equals by chance.
 pub const POISON: u32 = 0xFFFF_DEAD;
@@ -88,6 +90,29 @@ impl Data {
             Self::SmallIntegers => (random_word(seed, index) % 9) as f32 - 4.0,
         }
     }
+
+    /// Double-precision number `index` of the sequence `seed`; of the same values as [`Self::number`] but for random ones.
+    #[inline(always)]
+    pub const fn double(self, seed: u32, index: u64) -> f64 {
+        match self {
+            Self::Random => random_f64(seed, index),
+            Self::Zero | Self::Constant | Self::SmallIntegers => self.number(seed, index) as f64,
+        }
+    }
+
+    /// Half-precision number `index` of the sequence `seed`: [`Self::number`] rounded to the
+    /// nearest, to even where two are as near. Zeros, the constant and small integers are exact.
+    #[inline(always)]
+    pub fn half(self, seed: u32, index: u64) -> f16 {
+        f16::from_f32(self.number(seed, index))
+    }
+
+    /// Two of them in a word: numbers `2 pair`, in the low half, and `2 pair + 1`.
+    #[inline(always)]
+    pub fn halves(self, seed: u32, pair: u64) -> u32 {
+        let bits = |index| u32::from(self.half(seed, index).to_bits());
+        bits(2 * pair) | bits(2 * pair + 1) << 16
+    }
 }
 
 impl std::fmt::Display for Data {
@@ -112,6 +137,14 @@ pub const fn random_word(seed: u32, index: u64) -> u32 {
 #[inline(always)]
 pub const fn random_f32(seed: u32, index: u64) -> f32 {
     (random_word(seed, index) as i32) as f32 * (1.0 / 2_147_483_648.0)
+}
+
+/// Random double-precision data in [-1, 1): the upper 53 bits of two random words.
+#[inline(always)]
+pub const fn random_f64(seed: u32, index: u64) -> f64 {
+    let high = random_word(seed, index.wrapping_mul(2)) as u64;
+    let low = random_word(seed, index.wrapping_mul(2).wrapping_add(1)) as u64;
+    ((high << 32 | low).cast_signed() >> 11) as f64 * (1.0 / 4_503_599_627_370_496.0)
 }
 
 /// What a pure write stores at word `index`: one multiply-add, so that making the
@@ -159,6 +192,21 @@ mod tests {
             seen.insert(x as i32);
         }
         assert_eq!(seen.len(), 9);
+    }
+
+    #[test]
+    fn half_precision_numbers_are_the_nearest_and_two_fill_a_word() {
+        for index in 0..100_000 {
+            let (exact, half) = (f64::from(random_f32(7, index)), Data::Random.half(7, index));
+            let away = |bits: u16| (f64::from(f16::from_bits(bits)) - exact).abs();
+            let bits = half.to_bits();
+            assert!(away(bits) <= away(bits + 1) && (half == f16::ZERO || away(bits) <= away(bits - 1)), "{exact} as {half}");
+        }
+        for data in [Data::Zero, Data::Constant, Data::SmallIntegers] {
+            assert!((0..1000).all(|index| data.half(3, index).to_f32() == data.number(3, index)), "{data}");
+        }
+        let (low, high) = (Data::Random.half(7, 10).to_bits(), Data::Random.half(7, 11).to_bits());
+        assert_eq!(Data::Random.halves(7, 5), u32::from(high) << 16 | u32::from(low));
     }
 
     #[test]

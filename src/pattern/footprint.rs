@@ -251,6 +251,7 @@ impl Pattern for Footprint {
             flops: 0,
             compute_pipe: None,
             notes: Vec::new(),
+            ways: None,
             plan: plan(operation, array, passes, facts)
                 .ok_or_else(|| PlanError::TooLarge(format!("'{id}': the footprint has more tiles than a launch has blocks")))?,
         })
@@ -273,7 +274,8 @@ fn plan(operation: Operation, array: u64, passes: u32, facts: &Facts) -> Option<
     let launch = |module, kernel, grid, args| Launch { module, kernel, grid, block: BLOCK, args, body: None };
     let (output, compared, check) = if operation.copies {
         let args = vec![Arg::Buffer(0), n, Arg::U32(SEED), Arg::Data, Arg::Status];
-        (Buffer::output(array), words, launch("stream", "check_words", grid.min(facts.units.saturating_mul(8)), args))
+        let module = if facts.kind == DeviceKind::Host { "stream" } else { "stream_check" };
+        (Buffer::output(array), words, launch(module, "check_words", grid.min(facts.units.saturating_mul(8)), args))
     } else {
         // Block by block, as the kernel summed them.
         let check = match operation.walk {

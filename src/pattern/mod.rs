@@ -14,12 +14,14 @@ mod facts;
 pub(crate) mod footprint;
 mod id;
 mod launch_limit;
+pub(crate) mod matvec;
 mod pipe;
 mod plan;
 mod select;
 mod size;
 mod stream;
 pub(crate) mod stride;
+mod ways;
 
 pub use cache_state::{CacheState, eviction_bytes};
 pub use case::{Bytes, Case, Level, Parameters};
@@ -27,11 +29,14 @@ pub use conv3d::{Convolution, Shape as ConvolutionShape};
 pub use data::Data;
 pub use facts::{DeviceKind, Facts};
 pub use id::CaseId;
+pub use matvec::Shape as MatvecShape;
 pub use pipe::Pipe;
 pub use plan::{Arg, Body, Buffer, Content, Launch, Plan, Work};
 pub use select::{SelectError, select};
 pub use size::{Sizing, default_size};
+pub(crate) use stream::HOST_PIECE_ELEMENTS;
 pub use stream::Operation as StreamOperation;
+pub use ways::{Form, Rung, Way, Ways};
 
 /// How much a run measures.
 #[derive(
@@ -98,8 +103,15 @@ pub trait Pattern: Sync {
 
 /// All patterns, in the order in which they are measured: compute peaks come
 /// first because every later row's compute utilization refers to them.
-pub const PATTERNS: &[&dyn Pattern] =
-    &[&compute::Compute, &stream::Stream, &stride::Stride, &footprint::Footprint, &conv3d::Conv3d, &copy_engine::CopyEngine];
+pub const PATTERNS: &[&dyn Pattern] = &[
+    &compute::Compute,
+    &stream::Stream,
+    &stride::Stride,
+    &footprint::Footprint,
+    &conv3d::Conv3d,
+    &matvec::Matvec,
+    &copy_engine::CopyEngine,
+];
 
 /// The pattern that an id belongs to.
 pub fn pattern_of(id: &CaseId) -> Option<&'static dyn Pattern> {

@@ -11,6 +11,9 @@ pub enum Pipe {
     /// Single-precision fused multiply-add.
     #[serde(rename = "fma/f32")]
     FmaF32,
+    /// Half-precision products on tensor cores, summed in f32.
+    #[serde(rename = "mma/f16")]
+    MmaF16,
 }
 
 impl Pipe {
@@ -18,6 +21,7 @@ impl Pipe {
     pub const fn name(self) -> &'static str {
         match self {
             Self::FmaF32 => "fma/f32",
+            Self::MmaF16 => "mma/f16",
         }
     }
 

@@ -14,6 +14,16 @@ pub enum Content {
         /// Chooses the sequence.
         seed: u32,
     },
+    /// Element `i`, an f64, is [`super::Data::double`]`(seed, i)` of the data that the case runs on.
+    Doubles {
+        /// Chooses the sequence.
+        seed: u32,
+    },
+    /// Element `i`, an f16, is [`super::Data::half`]`(seed, i)` of the data that the case runs on.
+    Halves {
+        /// Chooses the sequence.
+        seed: u32,
+    },
     /// [`super::data::POISON`] in every word: an output that stays so was not written.
     Poison,
 }
@@ -36,6 +46,16 @@ impl Buffer {
     /// An input of single-precision numbers.
     pub const fn numbers(bytes: u64, seed: u32) -> Self {
         Self { bytes, content: Content::Numbers { seed } }
+    }
+
+    /// An input of double-precision numbers.
+    pub const fn doubles(bytes: u64, seed: u32) -> Self {
+        Self { bytes, content: Content::Doubles { seed } }
+    }
+
+    /// An input of half-precision numbers.
+    pub const fn halves(bytes: u64, seed: u32) -> Self {
+        Self { bytes, content: Content::Halves { seed } }
     }
 
     /// An output.
@@ -139,4 +159,15 @@ impl Plan {
     pub fn rounds(&self) -> bool {
         self.check.args.iter().any(|arg| matches!(arg, Arg::Tolerance(_)))
     }
+}
+
+/// How far an f32 sum of `products` products may lie from its f64 reference, over the sum of
+/// the magnitudes of the products.
+///
+/// Each of the n products and additions rounds once, by 2^-24 at most; n roundings that
+/// lean to neither side add up to a few sqrt(n) (Higham and Mary, "A New Approach to
+/// Probabilistic Rounding Error Analysis", 2019, with a factor of 4). The certain bound
+/// of n would hide a lost product where there are many.
+pub(super) fn sum_tolerance(products: u64) -> f32 {
+    (4.0 * (products as f64).sqrt() / 16_777_216.0) as f32
 }

@@ -112,6 +112,12 @@ pub fn size_of(id: &CaseId, facts: &Facts, arrays: u64, element_bytes: u64) -> R
     Ok(Sizing { bytes_each: bytes, notes: Vec::new() })
 }
 
+/// The numbers of a text such as `3x4x5`; none when one is not written as numbers are: one
+/// spelling for one case, so no signs and no leading zeros.
+pub(super) fn numbers(text: &str) -> Option<Vec<u64>> {
+    text.split('x').map(|part| part.parse::<u64>().ok().filter(|n| n.to_string() == part)).collect()
+}
+
 fn too_little(free: u64, needed: u64) -> PlanError {
     PlanError::TooLarge(format!(
         "too little free memory for a meaningful figure: {} MiB are free and {} MiB are needed; end other programs here, raise the limit of the container, or name a smaller size after '@' (the row then shows the cache)",

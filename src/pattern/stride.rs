@@ -120,6 +120,7 @@ impl Pattern for Stride {
             compute_pipe: None,
             notes: sizing.notes,
             plan: plan(copies, array, walk, facts).ok_or_else(|| PlanError::Invalid(format!("'{id}': the stride makes too many laps")))?,
+            ways: None,
         })
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::device::explain_absent;
-use super::{Claim, Contention, Missing, Telemetry};
+use super::{Claim, Contention, Missing, Telemetry, Tuning};
 use crate::pattern::{Bytes, Level, Parameters};
 
 /// Whether a case gave figures.
@@ -149,6 +149,9 @@ pub struct Measurement {
     pub fraction_of_theoretical: Option<f64>,
     /// Median over the samples of the multiprocessors' mean clock, MHz.
     pub sm_clock_mhz: Option<f64>,
+    /// The other ways in which the case can be written; null for cases that are written in one way.
+    #[serde(default)]
+    pub tuning: Option<Tuning>,
     /// Clocks, power, temperatures and the like during the samples.
     pub telemetry: Option<Telemetry>,
     /// The same case on all devices of the run at once; null where they were not measured together.
@@ -199,6 +202,7 @@ impl Measurement {
             theoretical_gflops: None,
             fraction_of_theoretical: None,
             sm_clock_mhz: None,
+            tuning: None,
             telemetry: None,
             contention: None,
             verified: None,
@@ -218,6 +222,9 @@ impl Measurement {
         }
         explain_absent(&mut self.missing, "theoretical_gflops", self.theoretical_gflops.as_ref());
         explain_absent(&mut self.missing, "fraction_of_theoretical", self.fraction_of_theoretical.as_ref());
+        explain_absent(&mut self.missing, "footprint_bytes", self.footprint_bytes.as_ref());
+        explain_absent(&mut self.missing, "memory_taken_bytes", self.memory_taken_bytes.as_ref());
+        explain_absent(&mut self.missing, "tuning", self.tuning.as_ref());
         explain_absent(&mut self.missing, "contention", self.contention.as_ref());
         if let Some(time) = &self.time_ns {
             explain_absent(&mut self.missing, "time_ns.host_fraction", time.host_fraction.as_ref());

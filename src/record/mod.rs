@@ -8,6 +8,7 @@ mod measurement;
 mod schema;
 mod store;
 mod telemetry;
+mod tuning;
 mod version;
 
 pub use claim::{Claim, Claims, Median, Settled, Store, Subject, Writer};
@@ -19,6 +20,7 @@ pub use schema::schema;
 pub(crate) use store::write_whole;
 pub use store::{DOCUMENT_NAME, Held, LoadError, SaveError, create, find, hold, load, load_all, load_claims, save};
 pub use telemetry::{EnergySource, PowerSource, Spread, Telemetry};
+pub use tuning::{InFlight, Tuning, TuningSource};
 pub use version::{SCHEMA_VERSION, SUITE_VERSION};
 
 /// Why optional fields of an object hold null: field name to reason.

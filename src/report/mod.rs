@@ -144,7 +144,7 @@ mod tests {
         );
         assert_eq!(
             written.left_out.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
-            ["stride", "footprint", "footprint-host", "conv3d"]
+            ["stride", "footprint", "footprint-host", "conv3d", "matvec", "matvec-host"]
         );
         // Nothing else, and nothing half-written.
         let count = |dir: &Path| std::fs::read_dir(dir).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file()).count();
@@ -187,7 +187,7 @@ mod tests {
         }
         let dir = tempfile::tempdir().unwrap();
         let written = write(&[], dir.path()).unwrap();
-        assert_eq!((written.files.len(), written.left_out.len()), (2, 5));
+        assert_eq!((written.files.len(), written.left_out.len()), (2, 6));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::columns::{self, UNKNOWN};
 use super::markdown::{escape, grid};
+use crate::catalog::OPERATIONS;
 use crate::chart::beside::{self, Beside, Figure, Note};
 use crate::pattern::{DeviceKind, Level, StreamOperation};
 use crate::record::Run;
@@ -16,7 +17,7 @@ pub(super) fn section(runs: &[Run]) -> String {
         return String::new();
     }
     let notes = beside::notes(&cards);
-    let figures = StreamOperation::ALL.map(|operation| format!("{} GB/s", operation.name()));
+    let figures = OPERATIONS.map(|operation| format!("{} GB/s", operation.name()));
     let heads = [("card".to_owned(), false), ("memory".to_owned(), false), ("data sheet GB/s".to_owned(), true)];
     let heads: Vec<_> = heads.into_iter().chain(figures.map(|head| (head, true))).collect();
     let rows = cards.iter().map(|card| row(card, &notes)).collect();

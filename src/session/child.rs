@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
+use super::Forms;
 use super::protocol::{Answer, Request, Task, line};
 use crate::device::{self, Device, DeviceError, Selector};
 use crate::measure::{measure, measure_together};
@@ -43,8 +44,8 @@ pub fn serve() -> Result<(), ServeError> {
     match request {
         Request::Probe(device) => say(&probe(&device).unwrap_or_else(Answer::Refused))?,
         Request::Measure(task) => {
-            let mut peaks = task.peaks.clone();
-            carry_out(&task, |id, device| alone(id, device, &task, &mut peaks, &go_on))?;
+            let (mut peaks, mut forms) = (task.peaks.clone(), task.forms.clone());
+            carry_out(&task, |id, device| alone(id, device, &task, &mut peaks, &mut forms, &go_on))?;
         }
         Request::Together(task) => {
             // Nobody to say it to is nobody to start for.
@@ -113,10 +114,18 @@ fn carry_out(task: &Task, mut one: impl FnMut(&CaseId, &mut dyn Device) -> Optio
     Ok(())
 }
 
-fn alone(id: &CaseId, device: &mut dyn Device, task: &Task, peaks: &mut Peaks, go_on: &dyn Fn() -> bool) -> Option<Answer> {
+fn alone(
+    id: &CaseId,
+    device: &mut dyn Device,
+    task: &Task,
+    peaks: &mut Peaks,
+    forms: &mut Forms,
+    go_on: &dyn Fn() -> bool,
+) -> Option<Answer> {
     let (row, device_lost) = match pattern::plan(id, &task.facts) {
         Ok(case) => {
-            let measured = measure(&case, device, &task.facts, task.settings, peaks, go_on).ok()?;
+            let measured = measure(&case, device, &task.facts, task.settings, peaks, forms.of(&case), go_on).ok()?;
+            forms.note(&case, &measured.row);
             (measured.row, measured.device_lost)
         }
         Err(error) => (Measurement::without_figures(&id.to_string(), id.pattern(), Status::Skipped, error.to_string()), false),
@@ -133,6 +142,7 @@ fn together(
     go_on: &dyn Fn() -> bool,
 ) -> Option<Answer> {
     let planned = pattern::plan(id, &task.facts).map_err(|error: PlanError| DeviceError::Failed(error.to_string()));
-    let outcome = planned.and_then(|case| measure_together(&case, device, task.facts.kind, task.settings, start, go_on));
+    let outcome =
+        planned.and_then(|case| measure_together(&case, device, task.facts.kind, task.settings, task.forms.of(&case), start, go_on));
     Some(Answer::Together(outcome.transpose()?.map(Box::new)))
 }

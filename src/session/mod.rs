@@ -7,6 +7,7 @@
 //! of the document; the next case starts in a fresh child, on a fresh context.
 
 mod child;
+mod forms;
 mod gate;
 mod limit;
 mod losses;
@@ -17,6 +18,7 @@ mod run;
 mod together;
 
 pub use child::{ServeError, serve};
+pub use forms::{Forms, forms_file};
 pub use plans::Plans;
 pub use process::{CHILD_COMMAND, probe, start};
 pub use run::{Event, Heard, Session, SessionError, Start, Worker};

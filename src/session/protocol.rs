@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Forms;
 use crate::device::DeviceError;
 use crate::measure::{Settings, Window};
 use crate::pattern::{DeviceKind, Facts};
@@ -39,6 +40,8 @@ pub struct Task {
     pub settings: Settings,
     /// What the rows' fractions refer to, as far as it is known.
     pub peaks: Peaks,
+    /// The best forms, as far as they are known.
+    pub forms: Forms,
     /// The ids, in order.
     pub ids: Vec<String>,
 }
@@ -126,6 +129,7 @@ mod tests {
                 facts,
                 settings: Settings { profile: Profile::Full, data: Data::Zero, cache: CacheState::Cold },
                 peaks: h200().peaks,
+                forms: Forms::default(),
                 ids,
             };
             round_trip(Request::Measure(task.clone()));

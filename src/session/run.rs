@@ -1,7 +1,9 @@
 //! The cases of a run, one after the other, whatever becomes of the children that measure them.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
+use super::Forms;
 use super::limit;
 use super::losses::Losses;
 use super::plans::{Planned, Plans};
@@ -61,6 +63,8 @@ pub struct Session<'a> {
     pub plans: &'a Plans,
     /// The user's own limit for a case, in place of the rule.
     pub case_limit: Option<Duration>,
+    /// The best forms that are known; those that are found are added.
+    pub forms: RefCell<Forms>,
     /// Starts a child.
     pub start: &'a Start<'a>,
     /// Whether the user has not asked for the end.
@@ -104,7 +108,8 @@ impl Session<'_> {
         if !(self.go_on)() {
             return Err(Interrupted.into());
         }
-        let task = task(&self.device, self.plans, run, cases.iter().map(|case| case.id.to_string()).collect());
+        let forms = self.forms.borrow().clone();
+        let task = task(&self.device, self.plans, run, forms, cases.iter().map(|case| case.id.to_string()).collect());
         let settings = task.settings;
         let mut child = match (self.start)(&Request::Measure(task)) {
             Ok(child) => child,
@@ -169,14 +174,17 @@ impl Session<'_> {
     /// Puts a row into the document.
     fn enter(&self, run: &mut Run, row: Measurement) -> Result<(), SaveError> {
         (self.on)(Event::Finished(&row));
+        if let Some(case) = self.plans.case(&CaseId::new(&row.id)) {
+            self.forms.borrow_mut().note(case, &row);
+        }
         run.enter(row);
         (self.save)(run)
     }
 }
 
 /// What a child is given to do for a run: the cases with these ids.
-pub(super) fn task(device: &str, plans: &Plans, run: &Run, ids: Vec<String>) -> Task {
-    Task { device: device.to_owned(), facts: plans.facts().clone(), settings: settings(run), peaks: run.peaks.clone(), ids }
+pub(super) fn task(device: &str, plans: &Plans, run: &Run, forms: Forms, ids: Vec<String>) -> Task {
+    Task { device: device.to_owned(), facts: plans.facts().clone(), settings: settings(run), peaks: run.peaks.clone(), forms, ids }
 }
 
 /// How the cases of a run are measured.
@@ -200,7 +208,7 @@ fn batch(due: &[Planned]) -> Vec<&Case> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::{Cell, RefCell};
+    use std::cell::Cell;
     use std::collections::VecDeque;
 
     use super::*;
@@ -245,7 +253,7 @@ mod tests {
 
     fn session<'a>(plans: &'a Plans, start: &'a Start<'a>, go_on: &'a dyn Fn() -> bool) -> Session<'a> {
         let case_limit = Some(Duration::from_secs(7));
-        Session { device: "GPU-1".into(), plans, case_limit, start, go_on, on: &|_| {}, save: &|_| Ok(()) }
+        Session { device: "GPU-1".into(), plans, case_limit, forms: RefCell::default(), start, go_on, on: &|_| {}, save: &|_| Ok(()) }
     }
 
     fn document(plans: &Plans) -> Run {

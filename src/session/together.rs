@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::Forms;
 use super::gate::{Passage, Place, gate};
 use super::limit;
 use super::losses::Losses;
@@ -158,7 +159,15 @@ impl Together<'_> {
                 .zip(places)
                 .zip(on_each)
                 .map(|((Seat { member, child, .. }, place), case)| {
-                    let start = || (self.start)(&Request::Together(task(&member.device, member.plans, member.run, due.to_vec())));
+                    let start = || {
+                        (self.start)(&Request::Together(task(
+                            &member.device,
+                            member.plans,
+                            member.run,
+                            Forms::found_in(member.run, member.plans),
+                            due.to_vec(),
+                        )))
+                    };
                     let child = child.get_or_insert_with(start);
                     let limit = limit::chosen(self.case_limit, case, member.run.profile, member.plans.facts().kind);
                     let go_on = self.go_on;

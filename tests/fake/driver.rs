@@ -24,7 +24,7 @@
 use std::env;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 const TOTAL_BYTES: usize = 141 << 30;
 const FREE_BYTES: usize = 140 << 30;
@@ -38,6 +38,8 @@ static CURRENT: AtomicI32 = AtomicI32::new(0);
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 /// How many results the last kernel compared, if it was a check of writes or copies.
 static COMPARED: AtomicU64 = AtomicU64::new(0);
+/// What has been allocated and not freed.
+static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 fn setting<T: FromStr>(name: &str, default: T) -> T {
     env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -131,13 +133,21 @@ driver! {
     };
 
     cuMemGetInfo_v2(free: &mut usize, total: &mut usize) on current() => {
-        give(free, FREE_BYTES);
+        give(free, FREE_BYTES - HELD_BYTES.load(SeqCst));
         give(total, TOTAL_BYTES)
     };
     cuMemAlloc_v2(pointer: &mut u64, bytes: usize) on current() => {
-        if bytes > setting("FAKE_ROOM", FREE_BYTES) { 2 } else { give(pointer, 2 << 20) }
+        if bytes > setting("FAKE_ROOM", FREE_BYTES) {
+            return 2;
+        }
+        // The size can be told from the pointer, which lies beyond all that a card has.
+        HELD_BYTES.fetch_add(bytes, SeqCst);
+        give(pointer, (bytes as u64) << 8 | 1 << 63)
     };
-    cuMemFree_v2(_pointer: u64) on current() => 0;
+    cuMemFree_v2(pointer: u64) on current() => {
+        HELD_BYTES.fetch_sub((pointer << 1 >> 9) as usize, SeqCst);
+        0
+    };
     cuMemsetD8Async(_to: u64, _value: u8, _count: usize, _stream: usize) on current() => 0;
     cuMemsetD32Async(_to: u64, _value: u32, _count: usize, _stream: usize) on current() => 0;
     cuMemcpyDtoDAsync_v2(_to: u64, _from: u64, _bytes: usize, _stream: usize) on current() => tick();

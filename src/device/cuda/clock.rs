@@ -85,7 +85,7 @@ pub(super) fn resolution_ns(device: &CudaDevice) -> Result<f64, String> {
 }
 
 fn smallest_step(device: &CudaDevice) -> Result<u64, DeviceError> {
-    let (_, module) = modules::load(MODULE)?;
+    let (_, module) = modules::load(MODULE, device.capability)?;
     let function = module.get_function("clock_step").map_err(at_work("looking up the kernel 'clock_step'"))?;
     // SAFETY: any bit pattern is a valid u64, and the kernel writes it.
     let step = unsafe { DeviceBuffer::<u64>::uninitialized(1) }.map_err(at_work("allocating 8 bytes on the device"))?;

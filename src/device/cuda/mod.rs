@@ -182,7 +182,7 @@ impl CudaDevice {
     /// When it cannot, which measuring would show case by case.
     pub fn compile_kernels(&mut self) -> Result<(), DeviceError> {
         self.activate()?;
-        modules::SHIPPED.iter().try_for_each(|shipped| self.modules.ensure(shipped.name))
+        modules::names().into_iter().try_for_each(|name| self.modules.ensure(name, self.capability))
     }
 
     /// Makes this device the one that the thread's next calls mean.

@@ -13,7 +13,7 @@ use super::clock::{self, Clock, End};
 use super::error::{at_work, raw};
 use crate::device::{Device as _, DeviceError, GUARD_WORDS, Program, STATUS_START, Timing, Variant, Verification};
 use crate::pattern::data::POISON;
-use crate::pattern::{Arg, Buffer, Content, Data, Launch, Plan, Work, eviction_bytes};
+use crate::pattern::{Arg, Buffer, Content, Data, Launch, Plan, Way, Work, eviction_bytes};
 
 const GUARD_BYTES: u64 = GUARD_WORDS * 4;
 /// Launches of a long check where the driver limits them. GeForce cards compute in f64 at 1/64 of
@@ -56,6 +56,7 @@ impl Memory {
 
 /// A kernel looked up once, with its arguments in the form that the driver takes.
 struct Ready<'a> {
+    module: &'static str,
     name: &'static str,
     function: Function<'a>,
     grid: u32,
@@ -89,6 +90,9 @@ pub(super) struct CudaProgram<'a> {
     memory: Vec<Memory>,
     status: DeviceBuffer<u64>,
     work: Task<'a>,
+    check: Launch,
+    /// How many results the check compares.
+    compared: u64,
     /// What the inputs hold; none before they were filled.
     data: Option<Data>,
     /// By how much the free memory fell for the buffers, in bytes.
@@ -107,7 +111,7 @@ impl<'a> CudaProgram<'a> {
             Work::Copy { .. } => None,
         };
         for module in ["content", clock::MODULE, plan.check.module].into_iter().chain(work_module) {
-            device.modules.ensure(module)?;
+            device.modules.ensure(module, device.capability)?;
         }
         let device: &'a CudaDevice = device;
         let units = device.units()?;
@@ -125,7 +129,22 @@ impl<'a> CudaProgram<'a> {
         let event = || Event::new(EventFlags::DEFAULT).map_err(at_work("creating an event"));
         let clock = Clock::new(device, units)?;
         let (data, other_memory) = (None, None);
-        let program = Self { device, plan, work, data, taken_bytes, other_memory, memory, status, clock, start: event()?, end: event()? };
+        let (check, compared) = (plan.check.clone(), plan.compared);
+        let program = Self {
+            device,
+            plan,
+            work,
+            check,
+            compared,
+            data,
+            taken_bytes,
+            other_memory,
+            memory,
+            status,
+            clock,
+            start: event()?,
+            end: event()?,
+        };
         for address in program.guards() {
             program.poison(address, GUARD_BYTES)?;
         }
@@ -171,6 +190,8 @@ impl<'a> CudaProgram<'a> {
             Content::Poison => return self.poison(self.memory[index].address(), bytes),
             Content::Words { seed } => ("fill_words", seed),
             Content::Numbers { seed } => ("fill_f32", seed),
+            Content::Doubles { seed } => ("fill_f64", seed),
+            Content::Halves { seed } => ("fill_f16", seed),
         };
         let launch = Launch {
             module: "content",
@@ -227,20 +248,20 @@ fn ready<'a>(device: &'a CudaDevice, launch: &Launch, addresses: &[u64], bound: 
     };
     let args: Option<Vec<u64>> = launch.args.iter().map(value).collect();
     let args = args.ok_or_else(|| DeviceError::Failed(format!("an argument of '{}' has no value", launch.kernel)))?;
-    Ok(Ready { name: launch.kernel, function, grid: launch.grid, block: launch.block, args })
+    Ok(Ready { module: launch.module, name: launch.kernel, function, grid: launch.grid, block: launch.block, args })
 }
 
 impl Program for CudaProgram<'_> {
     fn variant(&self) -> Variant {
         let mut variant = Variant::new();
-        match &self.plan.work {
-            Work::Kernel(launch) => {
-                variant.insert("kernel".into(), json!(launch.kernel));
-                variant.insert("grid".into(), json!(launch.grid));
-                variant.insert("block".into(), json!(launch.block));
-                variant.insert("target".into(), json!(self.device.modules.target(launch.module)));
+        match &self.work {
+            Task::Kernel(ready) => {
+                variant.insert("kernel".into(), json!(ready.name));
+                variant.insert("grid".into(), json!(ready.grid));
+                variant.insert("block".into(), json!(ready.block));
+                variant.insert("target".into(), json!(self.device.modules.target(ready.module)));
             }
-            Work::Copy { .. } => {
+            Task::Copy { .. } => {
                 variant.insert("call".into(), json!("cuMemcpyDtoDAsync"));
             }
         }
@@ -260,6 +281,12 @@ impl Program for CudaProgram<'_> {
         self.synchronize("running the case")?;
         let ms = self.end.elapsed_time_f32(&self.start).map_err(at_work("reading the events"))?;
         Ok(Timing { ns: f64::from(ms) * 1e6, sm_clock_mhz: self.clock.mhz()? })
+    }
+
+    fn take(&mut self, way: &Way) -> Result<(), DeviceError> {
+        self.work = Task::Kernel(ready(self.device, &way.work, &self.addresses(), &[])?);
+        (self.check, self.compared) = (way.check.clone(), way.compared);
+        Ok(())
     }
 
     fn evict_caches(&mut self) -> Result<(), DeviceError> {
@@ -298,7 +325,7 @@ impl Program for CudaProgram<'_> {
         for (index, word) in STATUS_START.into_iter().enumerate() {
             self.set_status(index, word)?;
         }
-        let check = &self.plan.check;
+        let check = &self.check;
         let slices = if self.device.launch_limited()? && check.args.contains(&Arg::Slices) { SLICES_LIMITED } else { 1 };
         for slice in 0..slices {
             let bound = check.args.iter().filter_map(|&arg| match arg {
@@ -314,7 +341,7 @@ impl Program for CudaProgram<'_> {
         self.synchronize("checking the results")?;
         let mut status = STATUS_START;
         self.status.copy_to(&mut status).map_err(at_work("reading the check's result"))?;
-        Ok(Verification::from_status(status, self.plan.compared, self.stray()?))
+        Ok(Verification::from_status(status, self.compared, self.stray()?))
     }
 
     fn alter(&mut self, buffer: usize, change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError> {

@@ -1,6 +1,8 @@
 //! One source for every vector unit: a kernel is written once against [`Simd`],
 //! and [`Isa::run`] compiles it for each instruction set and picks at run time.
 
+use half::f16;
+
 /// The vector operations of one instruction set.
 ///
 /// A value of an implementing type is the proof that the processor has the
@@ -48,6 +50,11 @@ pub(super) trait Simd: Copy {
     /// # Safety
     /// [`Self::LANES`] numbers at `from` are readable.
     unsafe fn load(self, from: *const f32) -> Self::Vector;
+    /// Reads one vector of half-precision numbers, whose bits they are, from any address.
+    ///
+    /// # Safety
+    /// [`Self::LANES`] numbers at `from` are readable.
+    unsafe fn load_halves(self, from: *const u16) -> Self::Vector;
     /// Writes one vector to any address.
     ///
     /// # Safety
@@ -94,7 +101,7 @@ impl Isa {
             if is_x86_feature_detected!("avx512f") {
                 sets.push(Self(Set::Avx512));
             }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c") {
                 sets.push(Self(Set::Avx2));
             }
         }
@@ -136,7 +143,7 @@ impl Isa {
             kernel.run(x86::Avx512(()))
         }
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma")]
+        #[target_feature(enable = "avx2,fma,f16c")]
         fn avx2<K: Kernel>(kernel: K) -> K::Output {
             kernel.run(x86::Avx2(()))
         }
@@ -144,7 +151,7 @@ impl Isa {
             // SAFETY: this value exists because `all` has found avx512f.
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 => unsafe { avx512(kernel) },
-            // SAFETY: this value exists because `all` has found avx2 and fma.
+            // SAFETY: this value exists because `all` has found avx2, fma and f16c.
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => unsafe { avx2(kernel) },
             Set::Portable => kernel.run(Portable(())),
@@ -225,6 +232,13 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
+    unsafe fn load_halves(self, from: *const u16) -> Four {
+        // SAFETY: the caller vouches for four readable numbers.
+        let bits = unsafe { from.cast::<[u16; 4]>().read_unaligned() };
+        Four(bits.map(|bits| f16::from_bits(bits).to_f32()))
+    }
+
+    #[inline(always)]
     unsafe fn store(self, to: *mut f32, v: Four) {
         // SAFETY: the caller vouches for four writable numbers.
         unsafe { to.cast::<[f32; 4]>().write_unaligned(v.0) }
@@ -254,7 +268,7 @@ mod x86 {
     // has the instruction, and for addresses the caller vouches.
     macro_rules! simd {
         (
-            $name:ident, $vector:ty, $splat:ident, $fma:ident, $load:ident, $store:ident, $stream:ident, $up:expr, $down:expr;
+            $name:ident, $vector:ty, $splat:ident, $fma:ident, $load:ident, $store:ident, $stream:ident, $halves:expr, $up:expr, $down:expr;
             $sums:ty, $load_words:ident, $splat_words:ident, $add_words:ident, $high:ident, $and:ident, $multiply:ident, $add_sums:ident, $to_words:ident, $from_words:ident
         ) => {
             impl Simd for $name {
@@ -343,6 +357,12 @@ mod x86 {
                 }
 
                 #[inline(always)]
+                unsafe fn load_halves(self, from: *const u16) -> $vector {
+                    // SAFETY: see above.
+                    unsafe { $halves(from.cast()) }
+                }
+
+                #[inline(always)]
                 unsafe fn store(self, to: *mut f32, v: $vector) {
                     // SAFETY: see above.
                     unsafe { $store(to, v) }
@@ -365,6 +385,7 @@ mod x86 {
         _mm512_loadu_ps,
         _mm512_storeu_ps,
         _mm512_stream_ps,
+        |from| _mm512_cvtph_ps(_mm256_loadu_si256(from)),
         |v| _mm512_castsi512_ps(_mm512_alignr_epi32::<15>(_mm512_castps_si512(v), _mm512_setzero_si512())),
         |v| _mm512_castsi512_ps(_mm512_alignr_epi32::<1>(_mm512_setzero_si512(), _mm512_castps_si512(v)));
         __m512i,
@@ -387,6 +408,7 @@ mod x86 {
         _mm256_loadu_ps,
         _mm256_storeu_ps,
         _mm256_stream_ps,
+        |from| _mm256_cvtph_ps(_mm_loadu_si128(from)),
         |v| _mm256_blend_ps::<1>(_mm256_permutevar8x32_ps(v, _mm256_setr_epi32(0, 0, 1, 2, 3, 4, 5, 6)), _mm256_setzero_ps()),
         |v| _mm256_blend_ps::<128>(_mm256_permutevar8x32_ps(v, _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 7)), _mm256_setzero_ps());
         __m256i,

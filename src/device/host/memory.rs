@@ -142,33 +142,47 @@ impl Region {
         self.part(word..self.words()).0.cast()
     }
 
-    /// The words in `range`.
+    /// The values in `range`, counted in values from the beginning of the region, which is aligned to them.
     ///
     /// # Safety
     /// Nobody writes them while the slice lives.
     pub unsafe fn slice<'a, T: Word>(self, range: Range<u64>) -> &'a [T] {
-        let (start, length) = self.part(range);
-        // SAFETY: `part` has checked the range, mapped pages are initialised, any word is
-        // a valid T, and the caller vouches that nobody writes.
+        let (start, words) = self.part(range.start * T::WORDS..range.end * T::WORDS);
+        let length = words / T::WORDS as usize;
+        debug_assert!(start.cast::<T>().is_aligned());
+        // SAFETY: `part` has checked the range, mapped pages are initialised,
+        // any bits are a valid T, and the caller vouches that nobody writes.
         unsafe { std::slice::from_raw_parts(start.cast(), length) }
     }
 
-    /// The words in `range`, to write.
+    /// The values in `range`, to write.
     ///
     /// # Safety
     /// Nobody else reads or writes them while the slice lives.
     pub unsafe fn slice_mut<'a, T: Word>(self, range: Range<u64>) -> &'a mut [T] {
-        let (start, length) = self.part(range);
-        // SAFETY: `part` has checked the range, mapped pages are initialised, any word is
-        // a valid T, and the caller vouches that nobody else is here.
+        let (start, words) = self.part(range.start * T::WORDS..range.end * T::WORDS);
+        let length = words / T::WORDS as usize;
+        debug_assert!(start.cast::<T>().is_aligned());
+        // SAFETY: `part` has checked the range, mapped pages are initialised,
+        // any bits are a valid T, and the caller vouches that nobody else is here.
         unsafe { std::slice::from_raw_parts_mut(start.cast(), length) }
     }
 }
 
-/// Types of four bytes of which every bit pattern is a value.
-pub(super) trait Word: Copy {}
-impl Word for u32 {}
-impl Word for f32 {}
+/// Types of whole words of which every bit pattern is a value.
+pub(super) trait Word: Copy {
+    /// Words of one value.
+    const WORDS: u64;
+}
+impl Word for u32 {
+    const WORDS: u64 = 1;
+}
+impl Word for f32 {
+    const WORDS: u64 = 1;
+}
+impl Word for f64 {
+    const WORDS: u64 = 2;
+}
 
 #[cfg(test)]
 mod tests {

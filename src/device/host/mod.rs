@@ -1,11 +1,13 @@
 //! The memory of this machine as a device: one worker thread a processor, vector
 //! kernels, and checks of their results.
 
+mod arithmetic;
 mod cache;
 mod compute;
 mod conv3d;
 mod footprint;
 mod isa;
+mod matvec;
 mod memory;
 mod share;
 mod stream;
@@ -17,7 +19,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::json;
 
 use super::{Device, DeviceError, Program, Sensors, Timing, Variant, Verification, machine};
-use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Plan, Work, data, eviction_bytes};
+use crate::pattern::{Arg, Content, Data, DeviceKind, Facts, Launch, Plan, Way, Work, data, eviction_bytes};
 use crate::record::{self, Ecc, Memory, Missing, Pcie, PowerLimits, RemappedRows, known, slug};
 use isa::{Isa, Kernel, Simd};
 use memory::{Arena, Region};
@@ -203,6 +205,7 @@ impl Loaded<'_> {
             "stride" => stride::kernel(launch, self),
             "footprint" => footprint::kernel(launch, self),
             "conv3d" => conv3d::kernel(launch, self),
+            "matvec" => matvec::kernel(launch, self),
             "compute" => compute::kernel(launch, self),
             _ => Err(self.unknown(launch)),
         }
@@ -215,6 +218,7 @@ impl Loaded<'_> {
             "stride" => stride::check(launch, data, self),
             "footprint" => footprint::check(launch, data, self),
             "conv3d" => conv3d::check(launch, data, self),
+            "matvec" => matvec::check(launch, data, self),
             "compute" => compute::check(launch, self),
             _ => Err(self.unknown(launch)),
         }
@@ -305,6 +309,10 @@ impl Program for HostProgram<'_> {
         Ok(Timing { ns: start.elapsed().as_nanos() as f64, sm_clock_mhz: None })
     }
 
+    fn take(&mut self, way: &Way) -> Result<(), DeviceError> {
+        Err(DeviceError::Unsupported(format!("the host has no kernel '{}'", way.work.kernel)))
+    }
+
     fn evict_caches(&mut self) -> Result<(), DeviceError> {
         let bytes = eviction_bytes(&self.device.facts()?) as usize;
         if self.other_memory.is_empty() {
@@ -373,6 +381,11 @@ impl Kernel for Fill {
         match self.content {
             Content::Words { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.word(seed, i)),
             Content::Numbers { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.number(seed, i).to_bits()),
+            Content::Doubles { seed } => {
+                let half = |i: u64| (self.data.double(seed, i / 2).to_bits() >> (32 * (i % 2))) as u32;
+                words.iter_mut().zip(part).for_each(|(word, i)| *word = half(i));
+            }
+            Content::Halves { seed } => words.iter_mut().zip(part).for_each(|(word, i)| *word = self.data.halves(seed, i)),
             Content::Poison => words.fill(data::POISON),
         }
     }
@@ -451,6 +464,7 @@ mod tests {
             "stride/copy/8@6400",
             "conv3d/direct/f32/3x9@4x3x17",
             "conv3d/depthwise/f32/3x3@4x3x17",
+            "matvec/f16/2@5x24",
         ] {
             let plan = plan(id, 2);
             for data in [Data::Zero, Data::Constant, Data::Random, Data::SmallIntegers] {

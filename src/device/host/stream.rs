@@ -3,7 +3,7 @@
 use super::isa::{Isa, Kernel, Simd};
 use super::memory::Region;
 use super::share::{Findings, Share, compare};
-use super::{Loaded, Stores, Task, Timed};
+use super::{Loaded, Stores, Task, Timed, arithmetic};
 use crate::device::DeviceError;
 use crate::pattern::{Arg, Data, Launch, data};
 
@@ -21,48 +21,51 @@ const RUN: usize = 16 << 10;
 const RUNS: usize = 2;
 const AHEAD: usize = 512;
 
-/// What a pass does with one line, and with one word where there is no whole line.
-trait Pass<S: Simd> {
+/// What a pass does with one line of elements, and with one where there is no whole line.
+pub(super) trait Pass<S: Simd> {
+    /// Elements of a cache line.
+    const LINE: usize = LINE;
     /// Asks for the lines that `line(at)` reads.
     fn prefetch(&self, simd: S, at: usize);
-    /// Handles the [`LINE`] words from `at` on; stores are aligned to lines.
+    /// Handles a line of elements from `at` on; stores are aligned to lines.
     ///
     /// # Safety
     /// `at + LINE` is at most the length of the pass, and `at` is aligned where it stores.
     unsafe fn line(&mut self, simd: S, at: usize);
-    /// Handles word `at`.
+    /// Handles element `at`.
     fn word(&mut self, at: usize);
 }
 
-/// Takes a pass over `words` words, the first `head` of which come before a line boundary.
+/// Takes a pass over `length` elements, the first `head` of which come before a line boundary.
 #[inline(always)]
-fn walk<S: Simd>(simd: S, pass: &mut impl Pass<S>, words: usize, head: usize) {
-    let head = head.min(words);
+pub(super) fn walk<S: Simd, P: Pass<S>>(simd: S, pass: &mut P, length: usize, head: usize) {
+    let (run_length, ahead) = (RUN / LINE * P::LINE, AHEAD / LINE * P::LINE);
+    let head = head.min(length);
     (0..head).for_each(|at| pass.word(at));
     let mut at = head;
-    while words - at >= RUNS * RUN {
-        for offset in (at..at + RUN).step_by(LINE) {
+    while length - at >= RUNS * run_length {
+        for offset in (at..at + run_length).step_by(P::LINE) {
             for run in 0..RUNS {
-                let line = offset + run * RUN;
-                pass.prefetch(simd, line + AHEAD);
-                // SAFETY: the block ends at `at + RUNS * RUN <= words`.
+                let line = offset + run * run_length;
+                pass.prefetch(simd, line + ahead);
+                // SAFETY: the block ends at `at + RUNS * run_length <= length`.
                 unsafe { pass.line(simd, line) };
             }
         }
-        at += RUNS * RUN;
+        at += RUNS * run_length;
     }
-    while words - at >= LINE {
-        pass.prefetch(simd, at + AHEAD);
+    while length - at >= P::LINE {
+        pass.prefetch(simd, at + ahead);
         // SAFETY: a whole line is left.
         unsafe { pass.line(simd, at) };
-        at += LINE;
+        at += P::LINE;
     }
-    (at..words).for_each(|at| pass.word(at));
+    (at..length).for_each(|at| pass.word(at));
     simd.fence();
 }
 
-/// Words of an output before its first line boundary.
-fn head<T>(output: &[T]) -> usize {
+/// Elements of an output before its first line boundary.
+pub(super) fn head<T>(output: &[T]) -> usize {
     output.as_ptr().align_offset(LINE * 4)
 }
 
@@ -214,51 +217,6 @@ impl Kernel for Copy<'_> {
     }
 }
 
-/// Adds a multiple of one input to another.
-pub(super) struct Triad<'a> {
-    pub output: &'a mut [f32],
-    pub b: &'a [f32],
-    pub c: &'a [f32],
-    pub scalar: f32,
-}
-
-impl<S: Simd> Pass<S> for Triad<'_> {
-    #[inline(always)]
-    fn prefetch(&self, simd: S, at: usize) {
-        simd.prefetch(self.b.as_ptr().wrapping_add(at));
-        simd.prefetch(self.c.as_ptr().wrapping_add(at));
-    }
-
-    #[inline(always)]
-    unsafe fn line(&mut self, simd: S, at: usize) {
-        let scalar = simd.splat(self.scalar);
-        for k in 0..LINE / S::LANES {
-            let k = at + k * S::LANES;
-            // SAFETY: the caller vouches for a whole, aligned line; lengths are equal.
-            unsafe {
-                let (b, c) = (simd.load(self.b.as_ptr().add(k)), simd.load(self.c.as_ptr().add(k)));
-                simd.store_streaming(self.output.as_mut_ptr().add(k), simd.multiply_add(scalar, c, b));
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn word(&mut self, at: usize) {
-        self.output[at] = self.b[at] + self.scalar * self.c[at];
-    }
-}
-
-impl Kernel for Triad<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<S: Simd>(mut self, simd: S) {
-        assert!(self.output.len() == self.b.len() && self.output.len() == self.c.len());
-        let (words, head) = (self.output.len(), head(self.output));
-        walk(simd, &mut self, words, head);
-    }
-}
-
 /// The task that carries out a launch of this module.
 pub(super) fn kernel(launch: &Launch, loaded: &Loaded) -> Result<Timed, DeviceError> {
     let isa = loaded.isa;
@@ -280,17 +238,7 @@ pub(super) fn kernel(launch: &Launch, loaded: &Loaded) -> Result<Timed, DeviceEr
             let (output, input) = (loaded.region(output, n)?, loaded.region(input, n)?);
             Ok(Timed { task: Box::new(move |share| copy(isa, share, output, input, n)), stores: Some(Stores::Streaming) })
         }
-        ("stream_triad", &[Arg::Buffer(output), Arg::Buffer(b), Arg::Buffer(c), Arg::U64(n), Arg::F32(scalar)]) => {
-            let (output, b, c) = (loaded.region(output, n)?, loaded.region(b, n)?, loaded.region(c, n)?);
-            let task = move |share: Share| {
-                let part = share.of(n, GRAIN);
-                // SAFETY: shares do not overlap, the inputs are other regions, and nothing else runs.
-                let (output, b, c) = unsafe { (output.slice_mut(part.clone()), b.slice(part.clone()), c.slice(part)) };
-                isa.run(Triad { output, b, c, scalar });
-            };
-            Ok(Timed { task: Box::new(task), stores: Some(Stores::Streaming) })
-        }
-        _ => Err(loaded.unknown(launch)),
+        _ => arithmetic::kernel(launch, loaded),
     }
 }
 
@@ -323,16 +271,21 @@ pub(super) fn store_partial(share: Share, partials: Region, sum: u64) {
 
 /// Compares the worker's partial sum.
 pub(super) fn check_partial(share: Share, partials: Region, expected: u64) -> Findings {
+    check_partial_by(share, partials, |sum| sum == expected)
+}
+
+/// Judges the worker's partial sum.
+pub(super) fn check_partial_by(share: Share, partials: Region, is_right: impl Fn(u64) -> bool) -> Findings {
     // SAFETY: nothing writes while a check runs.
     let halves: &[u32] = unsafe { partials.slice(partial_at(share)) };
-    compare(share.worker as u64, &[u64::from(halves[0]) | u64::from(halves[1]) << 32], |_, sum| sum == expected)
+    compare(share.worker as u64, &[u64::from(halves[0]) | u64::from(halves[1]) << 32], |_, sum| is_right(sum))
 }
 
 /// The task that checks the result of a launch of this module.
 pub(super) fn check(launch: &Launch, data: Data, loaded: &Loaded) -> Result<Task<Findings>, DeviceError> {
     let isa = loaded.isa;
     match (launch.kernel, &launch.args[..]) {
-        ("check_stream_read", &[Arg::Buffer(partials), Arg::U64(n), Arg::U32(seed), Arg::Data, Arg::Status]) => {
+        ("check_stream_read", &[Arg::Buffer(partials), Arg::U64(n), _, _, Arg::U32(seed), Arg::Data, Arg::Status]) => {
             let partials = loaded.partials(partials)?;
             Ok(Box::new(move |share| check_partial(share, partials, isa.run(ExpectedSum { share, n, seed, data }))))
         }
@@ -344,24 +297,7 @@ pub(super) fn check(launch: &Launch, data: Data, loaded: &Loaded) -> Result<Task
             let output = loaded.region(output, n)?;
             Ok(Box::new(move |share| isa.run(CheckWords { share, output, n, expected: |i| data.word(seed, i) })))
         }
-        (
-            "check_stream_triad",
-            &[
-                Arg::Buffer(output),
-                Arg::U64(n),
-                Arg::U32(seed_b),
-                Arg::U32(seed_c),
-                Arg::F32(scalar),
-                Arg::Data,
-                Arg::Tolerance(tolerance),
-                Arg::Status,
-            ],
-        ) => {
-            let output = loaded.region(output, n)?;
-            let tolerance = data.tolerance(tolerance).into();
-            Ok(Box::new(move |share| isa.run(CheckTriad { share, output, n, seeds: [seed_b, seed_c], scalar, data, tolerance })))
-        }
-        _ => Err(loaded.unknown(launch)),
+        _ => arithmetic::check(launch, data, loaded),
     }
 }
 
@@ -402,40 +338,12 @@ impl<F: Fn(u64) -> u32> Kernel for CheckWords<F> {
     }
 }
 
-struct CheckTriad {
-    share: Share,
-    output: Region,
-    n: u64,
-    seeds: [u32; 2],
-    scalar: f32,
-    data: Data,
-    /// Of the sum of both terms' magnitudes.
-    tolerance: f64,
-}
-
-impl Kernel for CheckTriad {
-    type Output = Findings;
-
-    #[inline(always)]
-    fn run<S: Simd>(self, _simd: S) -> Findings {
-        let part = self.share.of(self.n, GRAIN);
-        // SAFETY: nothing writes while a check runs.
-        let results: &[f32] = unsafe { self.output.slice(part.clone()) };
-        compare(part.start, results, |i, got| {
-            let [b, c] = self.seeds.map(|seed| f64::from(self.data.number(seed, i)));
-            let product = f64::from(self.scalar) * c;
-            // A NaN fails.
-            (f64::from(got) - (b + product)).abs() <= self.tolerance * (b.abs() + product.abs())
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::*;
     use super::*;
 
-    const OPERATIONS: [&str; 4] = ["read", "write", "copy", "triad"];
+    const OPERATIONS: [&str; 3] = ["read", "write", "copy"];
 
     #[test]
     fn sizes_that_nothing_divides_are_verified_with_every_instruction_set() {
@@ -462,8 +370,6 @@ mod tests {
                     let mut ramp = vec![0; 600];
                     isa.run(Write { first: 20, seed: 1, output: &mut ramp[offset..offset + n] });
                     assert!((0..n).all(|k| ramp[offset + k] == data::ramp_word(1, 20 + k as u64)), "{}", isa.name());
-                    isa.run(Triad { output: &mut output[offset..offset + n], b: &b[1..1 + n], c: &b[2..2 + n], scalar: 3.0 });
-                    assert!((0..n).all(|k| output[offset + k] == b[k + 1] + 3.0 * b[k + 2]), "{}", isa.name());
                 }
             }
         }
@@ -508,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_wrong_word_of_an_output_is_found_at_its_index() {
-        for operation in ["write", "copy", "triad"] {
+        for operation in ["write", "copy"] {
             let plan = plan(&format!("stream/{operation}/f32@40000"), 2);
             assert!(found(&plan, nothing, nothing).passed());
             let flipped = found(&plan, nothing, |regions| words(regions, 0)[7001] ^= 1 << 12);
@@ -518,19 +424,5 @@ mod tests {
             let tail = found(&plan, nothing, |regions| words(regions, 0)[9_990..].fill(data::POISON));
             assert_eq!((tail.mismatches, tail.first_bad), (10, Some(9_990)), "{operation}");
         }
-    }
-
-    #[test]
-    fn a_triad_may_round_twice_and_not_more() {
-        let plan = plan("stream/triad/f32@4000", 2);
-        let nudge = |by: f32| {
-            found(&plan, nothing, |regions| {
-                let word = &mut words(regions, 0)[100];
-                *word = (f32::from_bits(*word) + by).to_bits();
-            })
-        };
-        assert!(nudge(0.0).passed());
-        // |b| + |3 c| is 4 at most.
-        assert!(!nudge(1e-6).passed());
     }
 }

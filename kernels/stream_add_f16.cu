@@ -1,0 +1,5 @@
+// targets: compute_70
+#include "stream.cuh"
+
+FORMS(ADD_KERNEL, stream_add_f16, F16, 512)
+FORMS_NARROW(ADD_KERNEL, stream_add_f16, F16)

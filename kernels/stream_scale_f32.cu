@@ -1,0 +1,5 @@
+// targets: compute_70
+#include "stream.cuh"
+
+FORMS(SCALE_KERNEL, stream_scale_f32, F32, 1024)
+FORMS_NARROW(SCALE_KERNEL, stream_scale_f32, F32)
