@@ -17,7 +17,7 @@ fn every_listed_case_can_be_selected_and_planned() {
         let facts = Facts {
             kind,
             cache_bytes: Some(32 << 20),
-            free_bytes: 64 << 30,
+            free_bytes: 1 << 40,
             units: if kind == DeviceKind::Host { 2 } else { 132 },
             threads_per_unit: 2048,
             capability: None,
@@ -35,7 +35,9 @@ fn every_listed_case_can_be_selected_and_planned() {
 fn patterns_are_listed_with_what_they_do() {
     let output = hbmark().args(["list", "patterns"]).output().expect("the program starts");
     let table = text(&output.stdout);
-    for pattern in ["compute", "stream", "stride", "gather", "scatter", "conv3d", "matvec", "copy_engine", "saturation", "latency"] {
+    for pattern in
+        ["compute", "stream", "stride", "footprint", "gather", "scatter", "conv3d", "matvec", "copy_engine", "saturation", "latency"]
+    {
         assert!(table.contains(pattern), "{table}");
     }
 }

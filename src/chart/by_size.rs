@@ -46,7 +46,7 @@ pub(super) fn curves<'a>(
         lines.push(Line { color, shape: run, dashed: true, points: compulsory });
         lines.push(Line { color, shape: run, dashed: false, points: requested });
     }
-    let curves = Curves { heading, axis, scale: Scale::Log(label), lines, bounds: Vec::new() };
+    let curves = Curves { heading, axis, scale: Scale::Log(label), lines, bounds: Vec::new(), bands: Vec::new() };
     curves.has_values().then_some(curves)
 }
 

@@ -7,7 +7,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use super::marks::{self, DASH};
 use super::page::Rect;
 use super::panel::{Panel, ticks};
-use super::theme::{self, GRID, INK, TEXT, line_height};
+use super::theme::{self, GRID, INK, SMALL, TEXT, line_height};
 use super::{Area, Outcome};
 
 /// How values lie along the horizontal axis.
@@ -28,6 +28,13 @@ pub(super) struct Line {
     pub points: Vec<Option<(f64, f64)>>,
 }
 
+/// A stretch along the axis with a name that stands above the lines.
+pub(super) struct Band {
+    pub first: f64,
+    pub last: f64,
+    pub name: String,
+}
+
 /// Lines with their axes.
 pub(super) struct Curves {
     /// What the vertical axis shows.
@@ -38,7 +45,14 @@ pub(super) struct Curves {
     pub lines: Vec<Line>,
     /// Places along the axis that are marked from bottom to top.
     pub bounds: Vec<(f64, RGBColor)>,
+    /// Stretches along the axis that are named.
+    pub bands: Vec<Band>,
 }
+
+/// Behind a band.
+const BAND: RGBColor = RGBColor(0xf0, 0xf0, 0xf0);
+/// By which it reaches beyond its first and last place.
+const BAND_EDGE: i32 = 12;
 
 impl Curves {
     /// The largest value of all lines.
@@ -63,31 +77,53 @@ impl Curves {
         places
     }
 
-    /// Draws into `outer`, on a vertical scale up to `largest`.
-    pub(super) fn draw<DB: DrawingBackend>(&self, root: &Area<DB>, outer: Rect, largest: f64) -> Outcome<DB> {
-        let mut panel = Panel::new(outer, self.heading, if largest > 0.0 { largest } else { 1.0 });
-        panel.inner.bottom -= 2 * line_height(TEXT) + 20;
-        panel.draw(root)?;
-        let Rect { left, top, right, bottom } = panel.inner;
-        let places = self.places();
-        let ends = || places.iter().copied().chain(self.bounds.iter().map(|(at, _)| *at));
-        // Half a doubling of air on either side of a logarithmic scale, and a little at the end of a linear one.
-        let (first, last) = match self.scale {
-            Scale::Linear => (0.0, ends().fold(f64::MIN_POSITIVE, f64::max) * 1.04),
+    /// The first and the last value of the horizontal axis, as it lies there: half a doubling of air on either side of a
+    /// logarithmic scale, and a little at the end of a linear one.
+    fn ends(&self) -> (f64, f64) {
+        let all = || self.points().map(|(at, _)| at).chain(self.bounds.iter().map(|(at, _)| *at));
+        match self.scale {
+            Scale::Linear => (0.0, all().fold(f64::MIN_POSITIVE, f64::max) * 1.04),
             Scale::Log(_) => {
-                let logs = || ends().map(f64::log2);
+                let logs = || all().map(f64::log2);
                 (logs().fold(f64::INFINITY, f64::min) - 0.5, logs().fold(f64::NEG_INFINITY, f64::max) + 0.5)
             }
-        };
-        let x = |at: f64| {
-            let at = if matches!(self.scale, Scale::Log(_)) { at.log2() } else { at };
-            left + ((at - first) / (last - first) * f64::from(right - left)).round() as i32
-        };
-        let labels: Vec<(f64, String)> = match self.scale {
-            Scale::Linear => ticks(last).into_iter().filter(|(at, _)| *at <= last).collect(),
-            Scale::Log(label) => places.iter().map(|&at| (at, label(at as u64))).collect(),
-        };
+        }
+    }
 
+    /// Where a value of the horizontal axis stands.
+    fn x(&self, inner: Rect, at: f64) -> i32 {
+        let (first, last) = self.ends();
+        let at = if matches!(self.scale, Scale::Log(_)) { at.log2() } else { at };
+        inner.left + ((at - first) / (last - first) * f64::from(inner.right - inner.left)).round() as i32
+    }
+
+    /// Draws into `outer`, on a vertical scale up to `largest`.
+    pub(super) fn draw<DB: DrawingBackend>(&self, root: &Area<DB>, outer: Rect, largest: f64) -> Outcome<DB> {
+        let largest = if largest > 0.0 { largest } else { 1.0 };
+        let panel_to = |largest| {
+            let mut panel = Panel::new(outer, self.heading, largest);
+            panel.inner.bottom -= 2 * line_height(TEXT) + 20;
+            panel
+        };
+        // The names stand above the lines.
+        let mut panel = panel_to(largest);
+        if let Some(rows) = self.names(panel.inner).iter().map(|name| name.row + 1).max() {
+            let height = panel.inner.bottom - panel.inner.top;
+            let free = (height - rows * line_height(SMALL) - 16).max(height / 4);
+            panel = panel_to(largest * f64::from(height) / f64::from(free));
+        }
+        let Rect { left, top, right, bottom } = panel.inner;
+        let x = |at: f64| self.x(panel.inner, at);
+        for Band { first, last, .. } in &self.bands {
+            let (from, to) = ((x(*first) - BAND_EDGE).max(left), (x(*last) + BAND_EDGE).min(right));
+            root.draw(&Rectangle::new([(from, top), (to, bottom)], BAND.filled()))?;
+        }
+        panel.draw(root)?;
+
+        let labels: Vec<(f64, String)> = match self.scale {
+            Scale::Linear => ticks(self.ends().1).into_iter().filter(|(at, _)| *at <= self.ends().1).collect(),
+            Scale::Log(label) => self.places().iter().map(|&at| (at, label(at as u64))).collect(),
+        };
         let labels: Vec<(i32, String)> = labels.into_iter().map(|(at, text)| (x(at), text)).collect();
         let every = every(&labels);
         for (n, (x, text)) in labels.iter().enumerate() {
@@ -115,8 +151,38 @@ impl Curves {
                 }
             }
         }
+        for Name { text, left, right, row } in self.names(panel.inner) {
+            let y = top + 6 + row * line_height(SMALL);
+            // No line goes through a name.
+            root.draw(&Rectangle::new([(left - 4, y - 2), (right + 4, y + line_height(SMALL) - 2)], BAND.filled()))?;
+            root.draw_text(text, &theme::style(SMALL, INK, HPos::Left, VPos::Top), (left, y))?;
+        }
         Ok(())
     }
+
+    /// The names of bands, each over its middle in the first row that has room for it.
+    fn names(&self, inner: Rect) -> Vec<Name<'_>> {
+        const GAP: i32 = 16;
+        let x = |at: f64| self.x(inner, at);
+        let mut names: Vec<Name> = Vec::new();
+        for Band { first, last, name } in &self.bands {
+            let width = theme::width(name, SMALL);
+            let left = ((x(*first) + x(*last) - width) / 2).clamp(inner.left, (inner.right - width).max(inner.left));
+            let is_free =
+                |row: i32| names.iter().all(|other| other.row != row || left >= other.right + GAP || left + width + GAP <= other.left);
+            let row = (0..).find(|row| is_free(*row)).unwrap_or(0);
+            names.push(Name { text: name, left, right: left + width, row });
+        }
+        names
+    }
+}
+
+/// The name of a band, placed.
+struct Name<'a> {
+    text: &'a str,
+    left: i32,
+    right: i32,
+    row: i32,
 }
 
 /// Every how many-th label is written, from the first on, so that none touches the next.

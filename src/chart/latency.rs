@@ -62,6 +62,7 @@ impl Chart for Latency {
             scale: Scale::Log(words::bytes),
             lines,
             bounds: caches.collect(),
+            bands: Vec::new(),
         };
         if !curves.has_values() {
             return Err(rows.nothing("latency/chase"));

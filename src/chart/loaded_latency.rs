@@ -31,6 +31,7 @@ impl Chart for LoadedLatency {
             axis: "what the load and the access moved together, GB/s",
             scale: Scale::Linear,
             bounds: peaks.collect(),
+            bands: Vec::new(),
             lines,
         };
         if !curves.has_values() {

@@ -40,7 +40,7 @@ impl Chart for Matvec {
         }
         let panel = |heading, lines| {
             let scale = Scale::Log(|batch| batch.to_string());
-            Curves { heading, axis: "inputs that share a pass (batch), log scale", scale, lines, bounds: Vec::new() }
+            Curves { heading, axis: "inputs that share a pass (batch), log scale", scale, lines, bounds: Vec::new(), bands: Vec::new() }
         };
         let panels = [panel("Achieved GB/s", bandwidth), panel("Compute utilization, %", utilization)];
         if !panels[0].has_values() {

@@ -11,6 +11,7 @@ mod by_size;
 mod cards;
 mod conv3d;
 mod curves;
+mod footprint;
 mod gather;
 mod kv;
 mod latency;
@@ -108,9 +109,10 @@ trait Chart: Sized {
 }
 
 /// Every chart.
-pub(crate) const NAMES: [&str; 10] = [
+pub(crate) const NAMES: [&str; 11] = [
     bandwidth::Bandwidth::NAME,
     stride::Stride::NAME,
+    footprint::Footprint::NAME,
     gather::Gather::NAME,
     kv::Kv::NAME,
     conv3d::Conv3d::NAME,
@@ -136,6 +138,7 @@ pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
     let groups = groups(runs);
     draw_each::<bandwidth::Bandwidth>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<stride::Stride>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<footprint::Footprint>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<gather::Gather>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<kv::Kv>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<conv3d::Conv3d>(&groups, "no run was given", dir, &mut drawn)?;

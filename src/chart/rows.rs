@@ -56,7 +56,23 @@ impl<'a> Group<'a> {
 
     /// Items of several runs as one text, each run named once where there are several.
     fn list(&self, items: &[(usize, String)]) -> String {
-        let of = |run: usize| items.iter().filter(|(r, _)| *r == run).map(|(_, item)| item.as_str()).collect::<Vec<_>>().join(", ");
+        self.list_of(items, usize::MAX)
+    }
+
+    /// The first of them and how many more there are: a sweep may have a hundred.
+    fn list_some(&self, items: &[(usize, String)]) -> String {
+        const MOST: usize = 12;
+        self.list_of(items, MOST)
+    }
+
+    fn list_of(&self, items: &[(usize, String)], most: usize) -> String {
+        let of = |run: usize| {
+            let mut items: Vec<&str> = items.iter().filter(|(r, _)| *r == run).map(|(_, item)| item.as_str()).collect();
+            let more = items.len().saturating_sub(most);
+            items.truncate(most);
+            let text = items.join(", ");
+            if more == 0 { text } else { format!("{text} and {more} more") }
+        };
         if self.len() == 1 {
             return of(0);
         }
@@ -73,11 +89,18 @@ pub(super) struct Rows<'a> {
     group: &'a Group<'a>,
     drawn: Vec<(usize, &'a Measurement)>,
     not_drawn: Vec<(usize, String)>,
+    /// Whether the caption names rows that do not show the memory alone.
+    names_levels: bool,
 }
 
 impl<'a> Rows<'a> {
     pub(super) fn of(group: &'a Group<'a>) -> Self {
-        Self { group, drawn: Vec::new(), not_drawn: Vec::new() }
+        Self { group, drawn: Vec::new(), not_drawn: Vec::new(), names_levels: true }
+    }
+
+    /// For a chart whose subject is which level serves what.
+    pub(super) fn of_any_level(group: &'a Group<'a>) -> Self {
+        Self { names_levels: false, ..Self::of(group) }
     }
 
     /// Takes in a row that may be drawn; notes one that may not, with the reason.
@@ -182,7 +205,8 @@ impl<'a> Rows<'a> {
             (Level::Mixed, "the last cache holds part of the data, so this bandwidth is not the memory's alone."),
         ] {
             // Of a latency, the footprint says where it is that of a cache.
-            let rows: Vec<_> = self.drawn.iter().filter(|(_, row)| row.level == Some(level) && row.latency_ns.is_none()).collect();
+            let rows: Vec<_> =
+                self.drawn.iter().filter(|(_, row)| self.names_levels && row.level == Some(level) && row.latency_ns.is_none()).collect();
             if rows.len() == self.drawn.len() {
                 caption.push(format!("All rows: {meaning}"));
             } else if !rows.is_empty() {
@@ -203,7 +227,7 @@ impl<'a> Rows<'a> {
                 }
             }
             if !marked.is_empty() {
-                caption.push(format!("{meaning}: {}.", self.group.list(&marked)));
+                caption.push(format!("{meaning}: {}.", self.group.list_some(&marked)));
             }
         }
         let mut notes: Vec<(usize, String)> = Vec::new();
@@ -220,7 +244,7 @@ impl<'a> Rows<'a> {
             caption.push(format!("Noted: {}.", self.group.list(&notes)));
         }
         if !self.not_drawn.is_empty() {
-            caption.push(format!("Not drawn: {}.", self.group.list(&self.not_drawn)));
+            caption.push(format!("Not drawn: {}.", self.group.list_some(&self.not_drawn)));
         }
         if self.group.runs.iter().any(|run| run.suite_version != self.group.runs[0].suite_version) {
             caption.push("The suite versions differ: these figures were measured in different ways.".to_owned());

@@ -66,6 +66,7 @@ impl Chart for Saturation {
                 axis,
                 scale: Scale::Linear,
                 bounds: enough.into_iter().map(|(_, color, (fewest, _))| (fewest, color)).collect(),
+                bands: Vec::new(),
                 lines,
             },
         })

@@ -77,6 +77,23 @@ pub(crate) fn h200_with_every_pattern() -> Run {
     run
 }
 
+/// An H200 that has a curve of reads and copies by footprint, in order and in random order.
+pub(crate) fn h200_with_footprints() -> Run {
+    let mut run = h200();
+    for (operation, cache, memory) in
+        [("read", 7000.0, 4600.0), ("copy", 5200.0, 4200.0), ("read-random", 6500.0, 3600.0), ("copy-random", 4600.0, 2900.0)]
+    {
+        for doubling in 16..37u32 {
+            for bytes in [1u64 << doubling, (1u64 << doubling) * 3 / 2] {
+                let hits = 1.0 / (1.0 + (bytes as f64 / 54e6).powi(6));
+                let walked = if bytes > 8 << 30 && operation.ends_with("random") { 0.6 } else { 1.0 };
+                run.measurements.push(footprint_row(operation, bytes, walked / (hits / cache + (1.0 - hits) / memory)));
+            }
+        }
+    }
+    run
+}
+
 /// A machine's RAM: two threads, small volumes that fit the cache, no theoretical peak.
 pub(crate) fn host() -> Run {
     let mut run = run(DeviceKind::Host, "Intel(R) Xeon(R) Platinum 8481C CPU");
@@ -272,6 +289,17 @@ fn stride_row(operation: &str, stride: u64, array: u64, compulsory_gbps: f64, am
     };
     let mut row = row(&format!("stride/{operation}/{stride}"), Level::Dram, bytes, compulsory_gbps / amplification as f64);
     row.parameters = Map::from_iter([("stride_bytes".to_owned(), json!(stride)), ("array_bytes".to_owned(), json!(array))]);
+    row
+}
+
+/// A row of `operation` over this footprint, on an H200.
+pub(crate) fn footprint_row(operation: &str, bytes: u64, gbps: f64) -> Measurement {
+    let passes = (5_280_000_000 / bytes).max(1);
+    let written = if operation.starts_with("copy") { bytes * passes / 2 } else { 0 };
+    let moved = Bytes { compulsory: bytes, ..Bytes::contiguous(bytes * passes - written, written) };
+    let mut row = row(&format!("footprint/{operation}/{bytes}"), Level::of(bytes, Some(60 << 20)), moved, gbps);
+    row.parameters.insert("footprint_bytes".into(), json!(bytes));
+    row.parameters.insert("passes".into(), json!(passes));
     row
 }
 

@@ -3,6 +3,7 @@ use std::fs;
 use super::bandwidth::Bandwidth;
 use super::cards::Cards;
 use super::conv3d::Conv3d;
+use super::footprint::Footprint;
 use super::gather::Gather;
 use super::kv::Kv;
 use super::latency::Latency;
@@ -10,7 +11,7 @@ use super::loaded_latency::LoadedLatency;
 use super::matvec::Matvec;
 use super::saturation::Saturation;
 use super::stride::Stride;
-use super::testing::{h200, h200_with_every_pattern, host, many, spoil};
+use super::testing::{footprint_row, h200, h200_with_every_pattern, h200_with_footprints, host, many, spoil};
 use super::*;
 use crate::pattern::Level;
 use crate::record::Measurement;
@@ -569,4 +570,55 @@ fn an_unsound_latency_is_named_and_not_drawn() {
     assert!(text.contains("Not drawn: latency/loaded/90 (unverified)"), "{text}");
     let why = draw_first::<Latency>(&[run]).unwrap_err();
     assert!(why.contains("latency/chase/16384 (no usable latency)"), "{why}");
+}
+
+#[test]
+fn the_footprint_chart_names_plateaus_and_both_ends_of_the_cache() {
+    let svg = draw_first::<Footprint>(&[h200_with_footprints()]).unwrap();
+    assert_well_placed(&svg);
+    let text = text_of(&svg);
+    for part in [
+        "Read, GB/s",
+        "Copy, GB/s",
+        "footprint, log scale",
+        "lines in random order",
+        "L2 7000",
+        "DRAM 4600",
+        "the driver says 60 MiB",
+        "64 KiB",
+        "64 GiB",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    // Its subject is which footprints the cache serves.
+    assert!(!text.contains("the data fit the last cache"), "{text}");
+}
+
+#[test]
+fn of_several_runs_each_curve_is_read_in_the_caption_and_none_in_the_plot() {
+    let svg = draw_first::<Footprint>(&[h200_with_footprints(), h200_with_footprints()]).unwrap();
+    assert_well_placed(&svg);
+    let text = text_of(&svg);
+    assert!(text.contains("NVIDIA H200 (1): Reads by footprint") && text.contains("NVIDIA H200 (2): Reads by footprint"), "{text}");
+    assert!(!text.contains("as told"), "{text}");
+}
+
+#[test]
+fn a_few_footprints_are_drawn_without_plateaus() {
+    let mut run = h200();
+    run.measurements.extend([1u64 << 20, 1 << 30].map(|bytes| footprint_row("copy", bytes, 4000.0)));
+    let text = text_of(&draw_first::<Footprint>(&[run.clone()]).unwrap());
+    assert!(text.contains("Copy, GB/s") && !text.contains("Read, GB/s") && !text.contains("random order\n"), "{text}");
+    run.measurements.push(footprint_row("read", 1 << 16, 4000.0));
+    let svg = draw_first::<Footprint>(&[run]).unwrap();
+    assert_well_placed(&svg);
+    assert!(text_of(&svg).contains("No plateaus are named: too few footprints"));
+}
+
+#[test]
+fn a_long_list_of_rows_is_cut_short_with_their_number() {
+    let mut run = h200_with_footprints();
+    run.measurements.iter_mut().for_each(|row| row.marks.push(crate::record::Mark::Throttled));
+    let text = text_of(&draw_first::<Footprint>(&[run]).unwrap());
+    assert!(text.contains("and 156 more."), "{text}");
 }

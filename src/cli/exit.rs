@@ -124,6 +124,7 @@ pub(super) fn check_plans(plans: &Plans) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern::{Facts, Profile, select};
 
     #[test]
     fn a_document_leads_to_the_code_of_its_gravest_row() {
@@ -137,6 +138,14 @@ mod tests {
         assert_eq!(Exit::of(&run), Exit::Implausible);
         run.measurements[2].verdict = Some(Verdict::Unverified);
         assert_eq!(Exit::of(&run), Exit::WrongData);
+    }
+
+    #[test]
+    fn footprints_of_a_sweep_that_a_card_does_not_hold_keep_no_run_from_beginning() {
+        let facts = Facts { free_bytes: 8 << 30, ..Facts::H200 };
+        let plans = Plans::new(&select(&["footprint".to_owned()], Profile::Full, &facts).unwrap(), &facts);
+        assert!(plans.error(|_, error| matches!(error, PlanError::TooLarge(_))).is_some());
+        assert!(check_plans(&plans).is_ok());
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(crate) mod conv3d;
 mod copy_engine;
 pub mod data;
 mod facts;
+pub(crate) mod footprint;
 mod gather;
 mod id;
 pub(crate) mod latency;
@@ -118,6 +119,7 @@ pub const PATTERNS: &[&dyn Pattern] = &[
     &compute::Compute,
     &stream::Stream,
     &stride::Stride,
+    &footprint::Footprint,
     &gather::Gather,
     &scatter::Scatter,
     &conv3d::Conv3d,

@@ -223,6 +223,7 @@ pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
             "latency: the time of one access that waits for the one before it; GB/s of these rows is no measure of the memory".to_owned(),
         );
     }
+    lines.extend(super::footprint::remarks(run));
     let has = |level| run.measurements.iter().any(|row| row.status == Status::Ok && row.level == Some(level));
     if has(Level::Cache) {
         lines.push("cache: the data fit the last cache, so GB/s is not the memory's".to_owned());

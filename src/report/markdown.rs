@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use super::CHARTS;
 use super::columns::{self, Column, Footnotes, UNKNOWN};
-use super::data;
 use super::{Exporter, ReportError, others, together};
+use super::{data, footprint};
 use crate::chart::{Drawn, words};
 use crate::pattern::{DeviceKind, Level};
 use crate::record::Run;
@@ -56,6 +56,7 @@ impl Exporter for Markdown<'_> {
         if let Some(drawn) = self.charts {
             page += &charts(drawn);
         }
+        page += &footprint::section(runs, &names);
         page += &others::section(runs);
         page += &data::section(runs, &names);
         page.extend(together.iter().map(at_once));

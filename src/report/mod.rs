@@ -4,6 +4,7 @@
 mod columns;
 mod csv;
 mod data;
+mod footprint;
 mod json;
 mod markdown;
 mod others;
@@ -142,7 +143,7 @@ mod tests {
             ["new/report/summary.md", "new/report/measurements.csv", "new/report/charts/bandwidth.svg", "new/report/charts/bandwidth.png"]
         );
         let left_out: Vec<&str> = written.left_out.iter().map(|(name, _)| name.as_str()).collect();
-        assert!(left_out.starts_with(&["stride", "gather"]) && !left_out.contains(&"bandwidth"), "{left_out:?}");
+        assert!(left_out.starts_with(&["stride", "footprint"]) && !left_out.contains(&"bandwidth"), "{left_out:?}");
         // Nothing else, and nothing half-written.
         let count = |dir: &Path| std::fs::read_dir(dir).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file()).count();
         assert_eq!(count(&dir.path().join("new/report")) + count(&dir.path().join("new/report/charts")), names.len());

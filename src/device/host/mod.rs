@@ -5,6 +5,7 @@ mod arithmetic;
 mod cache;
 mod compute;
 mod conv3d;
+mod footprint;
 mod gather;
 mod isa;
 mod latency;
@@ -208,6 +209,7 @@ impl Loaded<'_> {
         match launch.module {
             "stream" => stream::kernel(launch, self),
             "stride" => stride::kernel(launch, self),
+            "footprint" => footprint::kernel(launch, self),
             "gather" => gather::kernel(launch, self),
             "scatter" => scatter::kernel(launch, self),
             "conv3d" => conv3d::kernel(launch, self),
@@ -224,6 +226,7 @@ impl Loaded<'_> {
         match launch.module {
             "stream" => stream::check(launch, data, self),
             "stride" => stride::check(launch, data, self),
+            "footprint" => footprint::check(launch, data, self),
             "gather" => gather::check(launch, data, self),
             "scatter" => scatter::check(launch, self),
             "conv3d" => conv3d::check(launch, data, self),

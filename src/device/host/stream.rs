@@ -301,11 +301,12 @@ pub(super) fn check(launch: &Launch, data: Data, loaded: &Loaded) -> Result<Task
     }
 }
 
-struct ExpectedSum {
-    share: Share,
-    n: u64,
-    seed: u32,
-    data: Data,
+/// What a worker's partial sum of `n` words must be.
+pub(super) struct ExpectedSum {
+    pub share: Share,
+    pub n: u64,
+    pub seed: u32,
+    pub data: Data,
 }
 
 impl Kernel for ExpectedSum {
