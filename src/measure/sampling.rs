@@ -229,7 +229,7 @@ pub fn sample(
             continue;
         }
         spent_ns += total_ns;
-        ns.push(total_ns / f64::from(executions));
+        ns.push(to_hundredths(total_ns / f64::from(executions)));
         clocks.extend(sm_clock_mhz);
         host_fractions.push(total_ns / host_ns);
         if let Some(rule) = rules.iter().find(|rule| rule.is_met(&ns, spent_ns)) {
@@ -237,6 +237,11 @@ pub fn sample(
             return Ok(Some(Samples { ns, executions, sm_clock_mhz, host_fraction: median(&host_fractions), stopped_by: rule.name() }));
         }
     }
+}
+
+/// To a hundredth of a nanosecond, which is finer than any clock here: more digits would fill documents and say nothing.
+fn to_hundredths(ns: f64) -> f64 {
+    (ns * 100.0).round() / 100.0
 }
 
 /// Executions in a row that must not beat the best by more than the tolerance.

@@ -174,6 +174,17 @@ const fn inverse(odd: u32) -> u32 {
 /// The footprint pattern.
 pub struct Footprint;
 
+/// Of passes that follow each other at once the last cache may serve the share that it holds: a sixteenth
+/// leaves a bandwidth that is the memory's, and not quite a quarter lifted one above the peak of the bus (H200, 2026-12).
+const DRAM_MULTIPLE: u64 = 16;
+
+fn level(footprint_bytes: u64, cache_bytes: Option<u64>) -> Level {
+    match (Level::of(footprint_bytes, cache_bytes), cache_bytes) {
+        (Level::Dram, Some(cache)) if footprint_bytes < cache.saturating_mul(DRAM_MULTIPLE) => Level::Mixed,
+        (level, _) => level,
+    }
+}
+
 impl Pattern for Footprint {
     fn name(&self) -> &'static str {
         "footprint"
@@ -245,7 +256,7 @@ impl Pattern for Footprint {
 
         Ok(Case {
             id: id.clone(),
-            level: Level::of(footprint, facts.cache_bytes),
+            level: level(footprint, facts.cache_bytes),
             parameters,
             bytes: Bytes { compulsory: footprint, ..Bytes::contiguous(requested, if operation.copies { requested } else { 0 }) },
             flops: 0,
@@ -336,7 +347,8 @@ mod tests {
     #[test]
     fn only_footprints_beyond_the_cache_are_the_memorys() {
         let level = |bytes: u64| case(&format!("footprint/read/{bytes}"), &Facts::H200).unwrap().level;
-        assert_eq!([level(32 * MIB), level(96 * MIB), level(256 * MIB)], [Level::Cache, Level::Mixed, Level::Dram]);
+        assert_eq!([level(32 * MIB), level(96 * MIB), level(256 * MIB)], [Level::Cache, Level::Mixed, Level::Mixed]);
+        assert_eq!(level(960 * MIB), Level::Dram);
     }
 
     #[test]
