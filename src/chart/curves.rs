@@ -70,7 +70,7 @@ impl Curves {
     }
 
     /// Every place along the axis, in order, each once.
-    fn places(&self) -> Vec<f64> {
+    pub(super) fn places(&self) -> Vec<f64> {
         let mut places: Vec<f64> = self.points().map(|(at, _)| at).collect();
         places.sort_by(f64::total_cmp);
         places.dedup();
@@ -125,11 +125,10 @@ impl Curves {
             Scale::Log(label) => self.places().iter().map(|&at| (at, label(at as u64))).collect(),
         };
         let labels: Vec<(i32, String)> = labels.into_iter().map(|(at, text)| (x(at), text)).collect();
-        let every = every(&labels);
-        for (n, (x, text)) in labels.iter().enumerate() {
+        for ((x, text), is_written) in labels.iter().zip(written(&labels)) {
             root.draw(&PathElement::new([(*x, top), (*x, bottom)], GRID.stroke_width(1)))?;
             let half = theme::width(text, TEXT) / 2;
-            if n.is_multiple_of(every) && x - half >= outer.left && x + half <= theme::WIDTH - 8 {
+            if is_written && x - half >= outer.left && x + half <= theme::WIDTH - 8 {
                 root.draw_text(text, &theme::style(TEXT, INK, HPos::Center, VPos::Top), (*x, bottom + 10))?;
             }
         }
@@ -185,13 +184,22 @@ struct Name<'a> {
     row: i32,
 }
 
-/// Every how many-th label is written, from the first on, so that none touches the next.
-fn every(labels: &[(i32, String)]) -> usize {
+/// Which labels are written: the last, and from the first on those that touch none.
+fn written(labels: &[(i32, String)]) -> Vec<bool> {
     const GAP: i32 = 10;
-    let half = |text: &str| theme::width(text, TEXT) / 2;
-    let fit = |step: usize| {
-        let shown: Vec<&(i32, String)> = labels.iter().step_by(step).collect();
-        shown.windows(2).all(|pair| pair[0].0 + half(&pair[0].1) + GAP <= pair[1].0 - half(&pair[1].1))
+    let ends = |(at, text): &(i32, String)| {
+        let half = theme::width(text, TEXT) / 2;
+        (at - half, at + half)
     };
-    (1..labels.len()).find(|&step| fit(step)).unwrap_or(labels.len().max(1))
+    let Some(last) = labels.last().map(|label| ends(label).0) else { return Vec::new() };
+    let mut free = i32::MIN;
+    let mut is_written = |(n, label)| {
+        let (left, right) = ends(label);
+        let fits = left >= free && (right + GAP <= last || n + 1 == labels.len());
+        if fits {
+            free = right + GAP;
+        }
+        fits
+    };
+    labels.iter().enumerate().map(&mut is_written).collect()
 }

@@ -61,7 +61,13 @@ impl Chart for Matvec {
                 legend,
                 caption: rows.caption(reading, shared),
             },
-            panels: panels.into_iter().filter(Curves::has_values).collect(),
+            // A single point is no curve, but of bandwidth it is all there is.
+            panels: panels
+                .into_iter()
+                .enumerate()
+                .filter(|(n, panel)| *n == 0 || panel.places().len() > 1)
+                .map(|(_, panel)| panel)
+                .collect(),
         })
     }
 
