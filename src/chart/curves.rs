@@ -184,22 +184,18 @@ struct Name<'a> {
     row: i32,
 }
 
-/// Which labels are written: the last, and from the first on those that touch none.
+/// Which labels are written: from the first on those that have room for the widest of all, so that places at equal
+/// distances have labels at equal distances.
 fn written(labels: &[(i32, String)]) -> Vec<bool> {
     const GAP: i32 = 10;
-    let ends = |(at, text): &(i32, String)| {
-        let half = theme::width(text, TEXT) / 2;
-        (at - half, at + half)
-    };
-    let Some(last) = labels.last().map(|label| ends(label).0) else { return Vec::new() };
+    let room = labels.iter().map(|(_, text)| theme::width(text, TEXT)).max().unwrap_or_default() + GAP;
     let mut free = i32::MIN;
-    let mut is_written = |(n, label)| {
-        let (left, right) = ends(label);
-        let fits = left >= free && (right + GAP <= last || n + 1 == labels.len());
+    let mut is_written = |at: i32| {
+        let fits = at >= free;
         if fits {
-            free = right + GAP;
+            free = at + room;
         }
         fits
     };
-    labels.iter().enumerate().map(&mut is_written).collect()
+    labels.iter().map(|(at, _)| is_written(*at)).collect()
 }

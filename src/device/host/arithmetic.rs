@@ -63,9 +63,9 @@ impl<S: Simd, T: Number, F: Fn(T, T) -> T> Pass<S> for Stored<'_, T, F> {
     #[inline(always)]
     unsafe fn line(&mut self, simd: S, at: usize) {
         let mut line = [T::default(); MOST_PER_LINE];
-        for k in 0..T::PER_LINE {
+        for (k, result) in line.iter_mut().take(T::PER_LINE).enumerate() {
             // SAFETY: the caller vouches for a whole line, and lengths are equal.
-            line[k] = unsafe { (self.each)(*self.b.get_unchecked(at + k), *self.c.get_unchecked(at + k)) };
+            *result = unsafe { (self.each)(*self.b.get_unchecked(at + k), *self.c.get_unchecked(at + k)) };
         }
         // SAFETY: the caller vouches for a whole, aligned line, 64 bytes of either type.
         unsafe {
