@@ -6,7 +6,7 @@ use super::bars::{Bar, Bars, Cluster};
 use super::marks::Symbol;
 use super::page::{PLOT_HEIGHT_MIN, Page, Rect};
 use super::rows::{Group, Rows, array_sizes};
-use super::{Area, Chart, Outcome, words};
+use super::{Area, Chart, Outcome, theme, words};
 use crate::pattern::StreamOperation;
 use crate::record::Measurement;
 
@@ -31,7 +31,9 @@ impl Chart for Bandwidth {
                         return None;
                     }
                     let value = rows.figure(run, row, row.achieved_gbps, "GB/s")?;
-                    Some(Bar { value, quartiles: quartiles(row, value), bound: words::memory_peak_gbps(group.run(run)), ..Bar::default() })
+                    let lesser = row.tuning.as_ref().and_then(|tuning| rows.figure(run, row, tuning.naive_gbps, "naive GB/s"));
+                    let bound = words::memory_peak_gbps(group.run(run));
+                    Some(Bar { value, quartiles: quartiles(row, value), bound, lesser, ..Bar::default() })
                 })
                 .collect();
             if bars.iter().any(Option::is_some) {
@@ -45,7 +47,12 @@ impl Chart for Bandwidth {
         if (0..group.len()).any(|run| words::memory_peak_gbps(group.run(run)).is_some()) {
             key.push((Symbol::Tick, "theoretical peak (2 x memory clock x bus width / 8)"));
         }
-        let reading = "Bars: requested bytes, read + written, over the median time. 1 GB/s = 10⁹ bytes a second.";
+        let mut reading = "Bars: requested bytes, read + written, over the median time. 1 GB/s = 10⁹ bytes a second.".to_owned();
+        if clusters.iter().flat_map(|cluster| &cluster.bars).flatten().any(|bar| bar.lesser.is_some()) {
+            key.push((Symbol::Cut(theme::MUTED), "naive"));
+            reading += " Bars with a white line: the best kernel that a search found for the card. White line, with its figure at the foot where there is room: \
+                        the simplest kernel, one element of 8 bytes a thread.";
+        }
         let (legend, shared) = rows.legend(
             |color, _| Symbol::Bar(color),
             |run, rows| {
@@ -59,7 +66,7 @@ impl Chart for Bandwidth {
                 plot_height_min: PLOT_HEIGHT_MIN,
                 key,
                 legend,
-                caption: rows.caption(reading, shared),
+                caption: rows.caption(&reading, shared),
             },
             bars: Bars { heading: "Achieved GB/s", colors: group.colors(), clusters, threshold: None },
         })

@@ -14,6 +14,8 @@ const FILLED: f64 = 0.88;
 const BAR_WIDTH_MAX: f64 = 150.0;
 /// The narrowest bar that a turned value fits: digits are 0.7 em high.
 const BAR_WIDTH_TURNED: i32 = 19;
+/// In narrower bars a second value would be taken for the first of a neighbour.
+const BAR_WIDTH_FOOT: i32 = 30;
 /// Longer labels are broken anywhere rather than turned, so that the bars keep their room.
 const TURNED_MAX: i32 = 400;
 /// Free space around a value.
@@ -27,6 +29,8 @@ pub(super) struct Bar {
     pub quartiles: Option<(f64, f64)>,
     /// A bound to mark.
     pub bound: Option<f64>,
+    /// A lesser value, which is cut into the bar and written at its foot.
+    pub lesser: Option<f64>,
     /// How it is filled.
     pub fill: Fill,
 }
@@ -74,6 +78,10 @@ impl Bar {
 
     fn bound(&self) -> Option<f64> {
         self.bound.filter(|bound| is_drawable(*bound))
+    }
+
+    fn lesser(&self) -> Option<f64> {
+        self.lesser.filter(|lesser| is_drawable(*lesser))
     }
 }
 
@@ -154,7 +162,7 @@ impl Bars {
                 let (from, to) = (from.round() as i32 + 1, (from + bar_width).round() as i32 - 1);
                 if let Some(bar) = bar {
                     self.draw_bar(root, panel, bar, (from, to), *color)?;
-                    placed.push((bar, cluster.bound(), (from + to) / 2, bar.fill.within(*color)));
+                    placed.push((bar, cluster.bound(), (from, to), bar.fill.within(*color)));
                 }
             }
             if let Some(bound) = cluster.bound() {
@@ -168,13 +176,14 @@ impl Bars {
             root.draw_text(label, &theme::style(TEXT, INK, HPos::Left, VPos::Center), (right + 12, panel.y(value)))?;
         }
         // Last, so that nothing crosses a value.
-        placed.into_iter().try_for_each(|(bar, bound, middle, within)| self.draw_value(root, panel, bar, bound, (middle, within), values))
+        placed.into_iter().try_for_each(|(bar, bound, ends, within)| self.draw_value(root, panel, bar, bound, (ends, within), values))
     }
 
     /// The way of writing values that fits every bar.
     fn values(&self, bar_width: f64) -> Values {
         let bars = || self.clusters.iter().flat_map(|cluster| cluster.bars.iter().flatten());
-        let widest = bars().map(|bar| theme::width(&words::figure(bar.value), TEXT)).max().unwrap_or_default();
+        let written = bars().flat_map(|bar| [Some(bar.value), bar.lesser()]).flatten();
+        let widest = written.map(|value| theme::width(&words::figure(value), TEXT)).max().unwrap_or_default();
         let outlined = bars().any(|bar| bar.fill == Fill::Light);
         let edges = if outlined { 2 * marks::OUTLINE } else { 0 };
         match bar_width as i32 - edges {
@@ -196,6 +205,9 @@ impl Bars {
     ) -> Outcome<DB> {
         let (top, bottom) = (panel.y(bar.value), panel.inner.bottom);
         marks::bar(root, (from, top), (to, bottom), color, bar.fill.within(color))?;
+        if let Some(lesser) = bar.lesser().filter(|lesser| *lesser < bar.value) {
+            marks::cut(root, from, to, panel.y(lesser))?;
+        }
         if let Some((low, high)) = bar.whisker() {
             marks::whisker(root, (from + to) / 2, panel.y(high), panel.y(low))?;
         }
@@ -206,28 +218,34 @@ impl Bars {
     }
 
     /// Writes a bar's value into it, below its whisker, or above it when the bar
-    /// is too short; nowhere when neither has room.
+    /// is too short; nowhere when neither has room. A lesser value stands at its foot
+    /// where that leaves room and no doubt which value is whose.
     fn draw_value<DB: DrawingBackend>(
         &self,
         root: &Area<DB>,
         panel: &Panel,
         bar: &Bar,
         bound: Option<f64>,
-        (middle, within): (i32, RGBColor),
+        ((from, to), within): ((i32, i32), RGBColor),
         values: Values,
     ) -> Outcome<DB> {
-        let text = words::figure(bar.value);
-        let length = match values {
+        if values == Values::Omitted {
+            return Ok(());
+        }
+        let length_of = |text: &str| match values {
             // The height of digits.
             Values::Across => TEXT * 2 / 3,
-            Values::Upwards => theme::width(&text, SMALL),
-            Values::Omitted => return Ok(()),
+            _ => theme::width(text, SMALL),
         };
+        let text = words::figure(bar.value);
+        let length = length_of(&text);
         let (top, bottom) = (panel.y(bar.value), panel.inner.bottom);
         let (low, high) = bar.whisker().map_or((top, top), |(low, high)| (panel.y(low), panel.y(high)));
         // Lines that no value may touch, and the first place from the top of the bar that keeps clear of them.
-        let lines = [bar.bound(), bound, self.threshold.map(|(value, _)| value)].map(|value| value.map(|value| panel.y(value)));
-        let touched = |start: i32| lines.into_iter().flatten().find(|line| (start - PAD..start + length + PAD).contains(line));
+        let lines =
+            [bar.bound(), bound, bar.lesser(), self.threshold.map(|(value, _)| value)].map(|value| value.map(|value| panel.y(value)));
+        let touches = |start: i32, length: i32| lines.into_iter().flatten().find(|line| (start - PAD..start + length + PAD).contains(line));
+        let touched = |start: i32| touches(start, length);
         let inside = top.max(low) + PAD;
         let inside = touched(inside).map_or(inside, |line| line + PAD);
         let above = top.min(high) - PAD - length;
@@ -239,14 +257,32 @@ impl Bars {
         } else {
             return Ok(());
         };
-        if values == Values::Across {
-            return root.draw_text(&text, &theme::style(TEXT, color, HPos::Center, VPos::Top), (middle, start));
+        let middle = (from + to) / 2;
+        write_value(root, &text, color, (middle, start), values)?;
+        let Some(lesser) = bar.lesser().filter(|_| to - from >= BAR_WIDTH_FOOT).map(words::figure) else { return Ok(()) };
+        let foot = bottom - PAD - length_of(&lesser);
+        if foot < (start + length).max(top).max(low) + PAD || touches(foot, length_of(&lesser)).is_some() {
+            return Ok(());
         }
-        // Turned text ends at its upper end.
-        let style = theme::style(SMALL, color, HPos::Right, VPos::Center).transform(FontTransform::Rotate270);
-        // Centred text stands half an x above its base line; digits are taller by 0.17 em.
-        root.draw_text(&text, &style, (middle + SMALL / 12, start))
+        write_value(root, &lesser, theme::ink_on(within), (middle, foot), values)
     }
+}
+
+/// Writes a value from `start` on, downwards.
+fn write_value<DB: DrawingBackend>(
+    root: &Area<DB>,
+    text: &str,
+    color: RGBColor,
+    (middle, start): (i32, i32),
+    values: Values,
+) -> Outcome<DB> {
+    if values == Values::Across {
+        return root.draw_text(text, &theme::style(TEXT, color, HPos::Center, VPos::Top), (middle, start));
+    }
+    // Turned text ends at its upper end.
+    let style = theme::style(SMALL, color, HPos::Right, VPos::Center).transform(FontTransform::Rotate270);
+    // Centred text stands half an x above its base line; digits are taller by 0.17 em.
+    root.draw_text(text, &style, (middle + SMALL / 12, start))
 }
 
 /// The names of the clusters: broken at spaces, or turned when a word does not fit.

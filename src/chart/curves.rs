@@ -14,7 +14,7 @@ use super::{Area, Outcome};
 pub(super) enum Scale {
     /// From 0 to the largest.
     Linear,
-    /// By doublings, with a label, which the function writes, at each value that a line has.
+    /// By doublings, with a label, which the function writes, at each value that a line has; none where it writes nothing.
     Log(fn(u64) -> String),
 }
 
@@ -122,7 +122,7 @@ impl Curves {
 
         let labels: Vec<(f64, String)> = match self.scale {
             Scale::Linear => ticks(self.ends().1).into_iter().filter(|(at, _)| *at <= self.ends().1).collect(),
-            Scale::Log(label) => self.places().iter().map(|&at| (at, label(at as u64))).collect(),
+            Scale::Log(label) => self.places().iter().map(|&at| (at, label(at as u64))).filter(|(_, text)| !text.is_empty()).collect(),
         };
         let labels: Vec<(i32, String)> = labels.into_iter().map(|(at, text)| (x(at), text)).collect();
         for ((x, text), is_written) in labels.iter().zip(written(&labels)) {

@@ -19,6 +19,8 @@ pub(super) enum Symbol {
     Bar(RGBColor),
     /// Bars that are filled lightly.
     LightBar(RGBColor),
+    /// A bar with a lesser value cut into it.
+    Cut(RGBColor),
     /// A run's points; the number chooses the shape.
     Points(RGBColor, usize),
     /// From lower to upper quartile.
@@ -40,6 +42,10 @@ impl Symbol {
         match self {
             Self::Bar(color) => bar(root, (from, y - 11), (to, y + 11), color, color),
             Self::LightBar(color) => bar(root, (from, y - 11), (to, y + 11), color, theme::tint(color)),
+            Self::Cut(color) => {
+                bar(root, (from, y - 11), (to, y + 11), color, color)?;
+                cut(root, from, to, y)
+            }
             Self::Points(color, shape) => {
                 line(root, &[(from, y), (to, y)], color, false)?;
                 marker(root, (middle, y), shape, color, true)
@@ -130,6 +136,11 @@ pub(super) fn whisker<DB: DrawingBackend>(root: &super::Area<DB>, x: i32, high: 
 /// A bound on a bar.
 pub(super) fn tick<DB: DrawingBackend>(root: &super::Area<DB>, left: i32, right: i32, y: i32) -> Outcome<DB> {
     root.draw(&PathElement::new([(left, y), (right, y)], INK.stroke_width(4)))
+}
+
+/// A lesser value within a bar.
+pub(super) fn cut<DB: DrawingBackend>(root: &super::Area<DB>, left: i32, right: i32, y: i32) -> Outcome<DB> {
+    root.draw(&Rectangle::new([(left, y - 3), (right, y + 3)], WHITE.filled()))
 }
 
 /// A bound across a panel.

@@ -13,6 +13,7 @@ mod conv3d;
 mod curves;
 mod footprint;
 mod gather;
+mod in_flight;
 mod kv;
 mod latency;
 mod loaded_latency;
@@ -109,7 +110,7 @@ trait Chart: Sized {
 }
 
 /// Every chart.
-pub(crate) const NAMES: [&str; 11] = [
+pub(crate) const NAMES: [&str; 12] = [
     bandwidth::Bandwidth::NAME,
     stride::Stride::NAME,
     footprint::Footprint::NAME,
@@ -118,6 +119,7 @@ pub(crate) const NAMES: [&str; 11] = [
     conv3d::Conv3d::NAME,
     matvec::Matvec::NAME,
     saturation::Saturation::NAME,
+    in_flight::InFlight::NAME,
     latency::Latency::NAME,
     loaded_latency::LoadedLatency::NAME,
     cards::Cards::NAME,
@@ -144,6 +146,7 @@ pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
     draw_each::<conv3d::Conv3d>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<matvec::Matvec>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<saturation::Saturation>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<in_flight::InFlight>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<latency::Latency>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<loaded_latency::LoadedLatency>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<cards::Cards>(&groups_of_cards(runs), "no run of a GPU was given", dir, &mut drawn)?;

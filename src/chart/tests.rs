@@ -5,13 +5,14 @@ use super::cards::Cards;
 use super::conv3d::Conv3d;
 use super::footprint::Footprint;
 use super::gather::Gather;
+use super::in_flight::InFlight;
 use super::kv::Kv;
 use super::latency::Latency;
 use super::loaded_latency::LoadedLatency;
 use super::matvec::Matvec;
 use super::saturation::Saturation;
 use super::stride::Stride;
-use super::testing::{footprint_row, h200, h200_with_every_pattern, h200_with_footprints, host, many, spoil};
+use super::testing::{footprint_row, h200, h200_tuned, h200_with_every_pattern, h200_with_footprints, host, many, spoil};
 use super::*;
 use crate::pattern::Level;
 use crate::record::Measurement;
@@ -99,6 +100,7 @@ fn assert_all_well_placed(runs: &[Run]) {
         draw_first::<Gather>(runs),
         draw_first::<Kv>(runs),
         draw_first::<Saturation>(runs),
+        draw_first::<InFlight>(runs),
         draw_first::<Latency>(runs),
         draw_first::<LoadedLatency>(runs),
         draw_first::<Matvec>(runs),
@@ -143,6 +145,10 @@ fn labels_lie_inside_and_apart_with_figures_of_any_size() {
                 row.time_ns.as_mut().unwrap().median /= factor;
                 row.compulsory_gbps = row.compulsory_gbps.map(|v| v * factor);
                 row.compute_utilization = row.compute_utilization.map(|v| v / 10f64.powi(n as i32));
+                if let Some(tuning) = &mut row.tuning {
+                    tuning.naive_gbps = tuning.naive_gbps.map(|v| v * factor);
+                    tuning.in_flight.iter_mut().for_each(|point| point.gbps *= factor);
+                }
             }
         }
         assert_all_well_placed(&runs);
@@ -516,9 +522,7 @@ fn many_runs_of_one_card_share_a_chart_and_a_ninth_card_begins_a_further_one() {
 
 #[test]
 fn the_same_runs_give_the_same_bytes() {
-    let mut runs = many(2);
-    let footprints = h200_with_footprints().measurements;
-    runs[0].measurements.extend(footprints.into_iter().filter(|row| row.pattern == "footprint"));
+    let runs = [many(2), vec![h200_with_footprints()]].concat();
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [a, b] = dirs.each_ref().map(|dir| draw_all(&runs, dir.path()).unwrap().files);
     assert_eq!(a.len(), 2 * NAMES.len());
@@ -549,6 +553,98 @@ fn a_folder_that_cannot_be_made_is_named() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let error = draw_all(&[h200()], file.path()).unwrap_err().to_string();
     assert!(error.contains(file.path().to_str().unwrap()) && error.contains("choose a folder"), "{error}");
+}
+
+#[test]
+fn a_tuned_bar_has_a_cut_at_the_naive_bandwidth_and_its_figure_at_the_foot() {
+    let cuts = |svg: &str| filled(svg, "#FFFFFF");
+    let (plain, tuned) = (draw_first::<Bandwidth>(&[h200()]).unwrap(), draw_first::<Bandwidth>(&[h200_tuned()]).unwrap());
+    // Seven operations and one in the key; the copy engine is not tuned.
+    assert_eq!(cuts(&tuned) - cuts(&plain), 7 + 1);
+    assert_well_placed(&tuned);
+    let text = text_of(&tuned);
+    for part in ["2428", "3386", "4555", "naive", "the best kernel that a search found", "one element of 8 bytes a thread"] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert!(!text_of(&plain).contains("naive"));
+}
+
+#[test]
+fn a_naive_kernel_that_is_as_fast_cuts_nothing_and_one_that_is_not_known_is_named() {
+    let cuts = |run: &Run| filled(&draw_first::<Bandwidth>(std::slice::from_ref(run)).unwrap(), "#FFFFFF");
+    let mut run = h200_tuned();
+    let before = cuts(&run);
+    row(&mut run, "stream/dot/f32").tuning.as_mut().unwrap().naive_gbps = Some(4712.0);
+    assert_eq!(cuts(&run), before - 1);
+    row(&mut run, "stream/dot/f32").tuning.as_mut().unwrap().naive_gbps = None;
+    let text = text_of(&draw_first::<Bandwidth>(&[run]).unwrap());
+    assert!(text.contains("Not drawn: stream/dot/f32 (no usable naive GB/s)") && text.contains("4712"), "{text}");
+}
+
+#[test]
+fn seven_operations_of_one_to_eight_tuned_cards_have_their_labels_apart() {
+    for n in [1, 3, 8] {
+        let runs: Vec<Run> = (0..n).map(|_| h200_tuned()).collect();
+        let svg = draw_first::<Bandwidth>(&runs).unwrap();
+        assert_well_placed(&svg);
+        // Narrow bars have room for one figure each.
+        assert_eq!(text_of(&svg).contains("2428"), n < 8);
+        assert_well_placed(&draw_first::<InFlight>(&runs).unwrap());
+    }
+}
+
+#[test]
+fn the_in_flight_chart_tells_what_nine_tenths_need_and_what_naive_code_gets() {
+    let text = text_of(&draw_first::<InFlight>(&[h200_tuned()]).unwrap());
+    for part in [
+        "Read, % of the peak",
+        "Copy, % of the peak",
+        "Triad, % of the peak",
+        "Dot, % of the peak",
+        "KiB in flight a multiprocessor, log scale",
+        "90 % needs 21.5 (read), 17.0 (copy), 22.7 (triad), 23.2 (dot) KiB",
+        "naive code 51.8 (read), 89.1 (copy), 97.6 (triad), 96.7 (dot) % of the best",
+        "not verified one by one",
+        "128",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    // Lines between doublings have no label.
+    assert!(!texts(&draw_first::<InFlight>(&[h200_tuned()]).unwrap()).iter().any(|text| text.content == "3" || text.content == "96"));
+}
+
+#[test]
+fn bytes_in_flight_are_drawn_in_gbps_where_a_peak_is_not_known() {
+    let mut unknown = h200_tuned();
+    unknown.peaks.memory_gbps.clear();
+    let text = text_of(&draw_first::<InFlight>(&[h200_tuned(), unknown]).unwrap());
+    assert!(text.contains("Read, GB/s") && !text.contains("% of the peak"), "{text}");
+}
+
+#[test]
+fn an_unsound_row_has_no_bytes_in_flight_and_absurd_points_are_left_out() {
+    let mut run = h200_tuned();
+    spoil(&mut run, "stream/copy/f32");
+    for absurd in [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300] {
+        let tuning = row(&mut run, "stream/read/f32").tuning.as_mut().unwrap();
+        tuning.ease_kib_per_unit = Some(absurd);
+        tuning.in_flight.push(crate::record::InFlight { kib_per_unit: absurd, gbps: 4000.0 });
+        tuning.in_flight.push(crate::record::InFlight { kib_per_unit: 64.0, gbps: if absurd == 0.0 { f64::NAN } else { absurd } });
+    }
+    let svg = draw_first::<InFlight>(&[run]).unwrap();
+    assert_well_placed(&svg);
+    let text = text_of(&svg);
+    assert!(text.contains("stream/copy/f32 (unverified)") && !text.contains("Copy, % of the peak") && !text.contains("(copy)"), "{text}");
+    let mut run = h200_tuned();
+    run.measurements
+        .iter_mut()
+        .flat_map(|row| &mut row.tuning)
+        .flat_map(|tuning| &mut tuning.in_flight)
+        .for_each(|point| point.gbps = -1.0);
+    let why = draw_first::<InFlight>(&[run]).err().unwrap();
+    assert!(why.contains("stream/read/f32 (no usable bandwidth by bytes in flight)"), "{why}");
+    let why = draw_first::<InFlight>(&[h200()]).err().unwrap();
+    assert_eq!(why, "no run has a row of stream with bytes in flight at its default size");
 }
 
 #[test]

@@ -245,6 +245,11 @@ impl Measurement {
         }
     }
 
+    /// Bandwidth of the simplest way in which the case can be written, over the row's own.
+    pub fn naive_fraction(&self) -> Option<f64> {
+        Some(self.tuning.as_ref()?.naive_gbps? / self.achieved_gbps?)
+    }
+
     /// Whether its figures may be drawn or ranked: judged `ok`, and nothing in the row says otherwise.
     pub fn is_sound(&self) -> bool {
         self.status == Status::Ok

@@ -10,6 +10,8 @@ pub(super) enum Column {
     Case,
     Bandwidth,
     OfPeak,
+    Naive,
+    Ease,
     Flops,
     Utilization,
     Latency,
@@ -21,10 +23,12 @@ pub(super) enum Column {
 
 impl Column {
     /// All columns, in the order in which they are read.
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Case,
         Self::Bandwidth,
         Self::OfPeak,
+        Self::Naive,
+        Self::Ease,
         Self::Flops,
         Self::Utilization,
         Self::Latency,
@@ -34,9 +38,15 @@ impl Column {
         Self::Verdict,
     ];
 
-    /// Whether the run has anything to show in it: few runs have latencies.
+    /// Whether the run has anything to show in it: few runs have latencies, and none of a host is tuned.
     pub(super) fn is_of(self, run: &Run) -> bool {
-        self != Self::Latency || run.measurements.iter().any(|row| row.latency_ns.is_some())
+        let mut rows = run.measurements.iter();
+        match self {
+            Self::Latency => rows.any(|row| row.latency_ns.is_some()),
+            Self::Naive => rows.any(|row| row.tuning.is_some()),
+            Self::Ease => rows.any(|row| ease_kib(row).is_some()),
+            _ => true,
+        }
     }
 
     /// Its head.
@@ -45,6 +55,8 @@ impl Column {
             Self::Case => "case",
             Self::Bandwidth => "GB/s",
             Self::OfPeak => "% of peak",
+            Self::Naive => "naive %",
+            Self::Ease => "ease KiB",
             Self::Flops => "GFLOP/s",
             Self::Utilization => "compute utilization %",
             Self::Latency => "latency ns",
@@ -119,6 +131,8 @@ pub(super) fn cells(row: &Measurement, footnotes: &mut Footnotes) -> Vec<String>
             Column::Case => words::clean(&row.id),
             Column::Bandwidth => figure(row.achieved_gbps),
             Column::OfPeak => percent(row.fraction_of_peak, 1),
+            Column::Naive => percent(row.naive_fraction(), 1),
+            Column::Ease => figure(ease_kib(row)),
             Column::Flops => figure(row.achieved_gflops),
             Column::Utilization => percent(row.compute_utilization, 1),
             Column::Latency => figure(row.latency_ns),
@@ -132,6 +146,23 @@ pub(super) fn cells(row: &Measurement, footnotes: &mut Footnotes) -> Vec<String>
             Column::Verdict => verdict(row, footnotes),
         })
         .collect()
+}
+
+/// KiB in flight on a multiprocessor with which most of the row's bandwidth is reached.
+fn ease_kib(row: &Measurement) -> Option<f64> {
+    row.tuning.as_ref()?.ease_kib_per_unit
+}
+
+/// Why figures of the other ways of a row are not known, but where there is nothing to know.
+fn not_tuned(row: &Measurement) -> Vec<String> {
+    let Some(tuning) = &row.tuning else { return Vec::new() };
+    let unknown = |what: &str, field: &str| {
+        let why = tuning.missing.get(field).map_or("no reason was given", String::as_str);
+        format!("{what}: {why}")
+    };
+    let naive = tuning.naive_gbps.is_none().then(|| unknown("naive", "naive_gbps"));
+    let ease = (tuning.ease_kib_per_unit.is_none() && !tuning.in_flight.is_empty()).then(|| unknown("ease", "ease_kib_per_unit"));
+    naive.into_iter().chain(ease).collect()
 }
 
 /// Status or verdict, what else marks the row, and the numbers of its footnotes.
@@ -172,7 +203,7 @@ fn verdict(row: &Measurement, footnotes: &mut Footnotes) -> String {
         Some(Verdict::Unknown) => marks.push(footnotes.mark("a newer version of the program judged this row: ask that one")),
         Some(Verdict::Ok) | None => {}
     }
-    marks.extend(row.notes.iter().map(|note| footnotes.mark(note)));
+    marks.extend(not_tuned(row).iter().chain(&row.notes).map(|note| footnotes.mark(note)));
     let words = words.join(", ");
     if marks.is_empty() { words } else { format!("{words} {}", marks.concat()) }
 }
@@ -203,6 +234,19 @@ pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
             words::figure(datasheet),
             words::figure(attributes)
         ));
+    }
+    if Column::Naive.is_of(run) {
+        lines.push(
+            "naive: what the simplest kernel reaches, one element of 8 bytes a thread, in % of the row's GB/s, which is that of the best kernel \
+             that a search found"
+                .to_owned(),
+        );
+    }
+    if Column::Ease.is_of(run) {
+        lines.push(
+            "ease: KiB of loads that a multiprocessor must have in flight for 90 % of the row's GB/s; the fewer, the easier to reach"
+                .to_owned(),
+        );
     }
     let peaks: Vec<String> = run
         .peaks
@@ -262,7 +306,7 @@ pub(super) fn conditions(run: &Run) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::testing::{h200, host, spoil};
+    use crate::chart::testing::{h200, h200_tuned, host, spoil};
     use crate::record::{Peak, Provenance};
 
     #[test]
@@ -285,8 +329,32 @@ mod tests {
     fn a_row_without_figures_shows_its_status_and_its_reason() {
         let row = Measurement::without_figures("stride/read/4", "stride", Status::Unsupported, "no kernel\nhere".into());
         let mut notes = Footnotes::default();
-        assert_eq!(cells(&row, &mut notes).join(" "), "stride/read/4 - - - - - - - - unsupported [1]");
+        assert_eq!(cells(&row, &mut notes).join(" "), "stride/read/4 - - - - - - - - - - unsupported [1]");
         assert_eq!(notes.lines(), ["[1] no kernel here"]);
+    }
+
+    #[test]
+    fn what_the_other_ways_of_a_row_gave_is_shown_and_explained_where_a_run_has_it() {
+        let run = h200_tuned();
+        let cells = cells(&run.measurements[1], &mut Footnotes::default());
+        assert_eq!(cells[..5], ["stream/read/f32", "4690.3", "97.4", "51.8", "21.5"]);
+        let text = remarks(&run, &Footnotes::default()).join("\n");
+        assert!(text.contains("naive: what the simplest kernel reaches") && text.contains("ease: KiB of loads"), "{text}");
+        let text = remarks(&h200(), &Footnotes::default()).join("\n");
+        assert!(!text.contains("naive") && !text.contains("ease"), "{text}");
+        assert!(!Column::Naive.is_of(&h200()) && !Column::Ease.is_of(&h200()));
+    }
+
+    #[test]
+    fn a_naive_kernel_with_wrong_results_is_told_of_and_a_write_without_loads_is_not() {
+        let mut run = h200_tuned();
+        let tuning = run.measurements[1].tuning.as_mut().unwrap();
+        (tuning.naive_gbps, tuning.ease_kib_per_unit) = (None, None);
+        tuning.missing.insert("naive_gbps".into(), "its results were wrong".into());
+        let mut notes = Footnotes::default();
+        assert_eq!(cells(&run.measurements[1], &mut notes).pop().unwrap(), "ok [1][2]");
+        assert_eq!(notes.lines(), ["[1] naive: its results were wrong", "[2] ease: no reason was given"]);
+        assert_eq!(cells(&run.measurements[2], &mut notes).pop().unwrap(), "ok");
     }
 
     #[test]
@@ -296,7 +364,7 @@ mod tests {
         let row = run.measurements.iter().find(|row| row.id == "stream/copy/f32").unwrap();
         let mut notes = Footnotes::default();
         let cells = cells(row, &mut notes);
-        assert_eq!(cells[8..], ["NO", "unverified [1]"]);
+        assert_eq!(cells[10..], ["NO", "unverified [1]"]);
         assert!(notes.lines()[0].contains("12 wrong results, the first at index 5"), "{:?}", notes.lines());
     }
 

@@ -33,6 +33,8 @@ const COLUMNS: &[Column] = &[
     ("achieved_gbps", |_, row| number(row.achieved_gbps)),
     ("compulsory_gbps", |_, row| number(row.compulsory_gbps)),
     ("fraction_of_peak", |_, row| number(row.fraction_of_peak)),
+    ("naive_gbps", |_, row| number(row.tuning.as_ref().and_then(|tuning| tuning.naive_gbps))),
+    ("ease_kib_per_unit", |_, row| number(row.tuning.as_ref().and_then(|tuning| tuning.ease_kib_per_unit))),
     ("latency_ns", |_, row| number(row.latency_ns)),
     ("latency_cycles", |_, row| number(row.latency_cycles)),
     ("theoretical_peak_gbps", |run, _| number(run.peaks.memory_theoretical_gbps())),
@@ -113,7 +115,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::chart::testing::{h200, host, spoil};
+    use crate::chart::testing::{h200, h200_tuned, host, spoil};
     use crate::record::Status;
 
     fn parse(runs: &[Run]) -> Vec<HashMap<String, String>> {
@@ -144,6 +146,16 @@ mod tests {
         assert_eq!(row["fraction_of_peak"], "1.25");
         assert_eq!(row["requested_read_bytes"].parse::<u64>().unwrap(), 3840 << 20);
         assert_eq!(serde_json::from_str::<serde_json::Value>(&row["parameters"]).unwrap()["array_bytes"], 3840u64 << 20);
+    }
+
+    #[test]
+    fn naive_and_ease_stand_in_the_rows_that_were_tuned() {
+        let rows = parse(&[h200_tuned()]);
+        let of =
+            |id: &str| rows.iter().find(|row| row["id"] == id).map(|row| (row["naive_gbps"].clone(), row["ease_kib_per_unit"].clone()));
+        assert_eq!(of("stream/read/f32"), Some(("2427.6".into(), "21.49".into())));
+        assert_eq!(of("stream/write/f32"), Some(("3386".into(), String::new())));
+        assert_eq!(of("copy_engine/d2d"), Some((String::new(), String::new())));
     }
 
     #[test]

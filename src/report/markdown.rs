@@ -26,6 +26,7 @@ const HOW_TO_READ: &str = "\
 - Every figure was measured by the program and version named with it, except the theoretical peak, which is computed from what the device says of itself, and what is marked as published or as of a data sheet.
 - **GB/s** counts requested bytes: each element that is read and each that is written once, over the median time. 1 GB/s is 10^9 bytes a second. A copy counts both directions.
 - **% of peak** is GB/s over the theoretical peak of the memory, 2 x memory clock x bus width / 8. It is given only where the data are several times larger than the last cache.
+- **naive** is what the simplest kernel reaches, one element of 8 bytes a thread, in percent of GB/s, which is that of the best kernel that a search found. **ease** is how many KiB of loads a multiprocessor must have in flight for 90 % of GB/s: the fewer, the easier it is to reach.
 - **compute utilization** is the floating-point operations a second over the peak that the same run measured on the same kind of arithmetic unit.
 - **latency** is the time of one access that waits for the one before it; the bandwidth of such rows is no measure of the memory's.
 - **±noise** is half the width of the 95 % bootstrap interval of the median, over the median.

@@ -9,10 +9,32 @@ use crate::record::Run;
 
 /// Columns from most to least room. Verdict and figures stay longest; the last
 /// set is used however narrow the terminal is.
-const SETS: [&[Column]; 5] = [
+const SETS: [&[Column]; 6] = [
     &Column::ALL,
-    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Utilization, Column::Latency, Column::Time, Column::Noise, Column::Verdict],
-    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Utilization, Column::Latency, Column::Time, Column::Verdict],
+    &[
+        Column::Case,
+        Column::Bandwidth,
+        Column::OfPeak,
+        Column::Naive,
+        Column::Ease,
+        Column::Utilization,
+        Column::Latency,
+        Column::Time,
+        Column::Noise,
+        Column::Verdict,
+    ],
+    &[
+        Column::Case,
+        Column::Bandwidth,
+        Column::OfPeak,
+        Column::Naive,
+        Column::Ease,
+        Column::Utilization,
+        Column::Latency,
+        Column::Time,
+        Column::Verdict,
+    ],
+    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Naive, Column::Ease, Column::Latency, Column::Verdict],
     &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Latency, Column::Verdict],
     &[Column::Case, Column::Bandwidth, Column::Latency, Column::Verdict],
 ];
@@ -87,7 +109,7 @@ fn grid<'a>(heads: &[(&str, bool)], rows: impl Iterator<Item = Vec<&'a String>>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::testing::{h200, host, spoil};
+    use crate::chart::testing::{h200, h200_tuned, host, spoil};
     use crate::record::{Measurement, Status};
 
     fn render(runs: &[Run], width: Option<usize>) -> String {
@@ -121,6 +143,18 @@ mod tests {
             assert_eq!(text.contains("left out for want of room"), width < 120, "{width}:\n{text}");
             assert!(text.contains("stream/copy/f32") && text.contains("4309.4") && text.contains("verdict"));
         }
+    }
+
+    #[test]
+    fn a_tuned_run_keeps_naive_and_ease_down_to_80_characters() {
+        let run = h200_tuned();
+        for width in [140, 120, 100, 80, 60] {
+            let text = render(std::slice::from_ref(&run), Some(width));
+            let grid: Vec<&str> = text.lines().skip(1).take(3 + run.measurements.len()).collect();
+            assert!(grid.iter().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+            assert_eq!(grid[0].contains("naive") && grid[0].contains("ease"), width >= 80, "{width}:\n{text}");
+        }
+        assert!(!render(&[h200()], None).contains("naive"));
     }
 
     #[test]
