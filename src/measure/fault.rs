@@ -2,7 +2,7 @@
 
 use crate::device::{Device, DeviceError, Program, Verification};
 use crate::pattern::data::POISON;
-use crate::pattern::{Case, Content, Data, Form, Plan};
+use crate::pattern::{Case, Content, Data, Form, Plan, Work};
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,8 +73,9 @@ impl Fault {
         let n = words(output);
         let after = |change: Change| Some(Alteration { buffer: output, before: false, change });
         // A case that only reads leaves checksums: what it reads is altered instead, but not links, for a kernel
-        // that follows a wrong one leaves the memory of its plan.
-        let reads = input.filter(|_| case.bytes.requested_write == 0 && case.accesses.is_none());
+        // that follows a wrong one leaves the memory of its plan. Copies over a link write what they read.
+        let copies = matches!(plan.work, Work::Copies(_));
+        let reads = input.filter(|_| case.bytes.requested_write == 0 && case.accesses.is_none() && !copies);
         let before = |buffer, change: Change| Some(Alteration { buffer, before: true, change });
         match (self, reads) {
             (Self::DroppedTail, Some(input)) => {

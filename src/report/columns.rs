@@ -1,7 +1,7 @@
 //! The rows of a run as people read them, shared by tables and Markdown.
 
 use crate::chart::words;
-use crate::pattern::{DeviceKind, Level};
+use crate::pattern::{DeviceKind, Level, link_directions};
 use crate::record::{Mark, Measurement, Run, Status, Verdict};
 
 /// One column.
@@ -10,6 +10,7 @@ pub(super) enum Column {
     Case,
     Bandwidth,
     OfPeak,
+    OfLink,
     Flops,
     Utilization,
     Latency,
@@ -21,10 +22,11 @@ pub(super) enum Column {
 
 impl Column {
     /// All columns, in the order in which they are read.
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Case,
         Self::Bandwidth,
         Self::OfPeak,
+        Self::OfLink,
         Self::Flops,
         Self::Utilization,
         Self::Latency,
@@ -34,9 +36,14 @@ impl Column {
         Self::Verdict,
     ];
 
-    /// Whether the run has anything to show in it: few runs have latencies.
+    /// Whether the run has anything to show in it: few runs have latencies or transfers.
     pub(super) fn is_of(self, run: &Run) -> bool {
-        self != Self::Latency || run.measurements.iter().any(|row| row.latency_ns.is_some())
+        let any = |figure: fn(&Measurement) -> Option<f64>| run.measurements.iter().any(|row| figure(row).is_some());
+        match self {
+            Self::Latency => any(|row| row.latency_ns),
+            Self::OfLink => any(|row| row.fraction_of_link),
+            _ => true,
+        }
     }
 
     /// Its head.
@@ -45,6 +52,7 @@ impl Column {
             Self::Case => "case",
             Self::Bandwidth => "GB/s",
             Self::OfPeak => "% of peak",
+            Self::OfLink => "% of link",
             Self::Flops => "GFLOP/s",
             Self::Utilization => "compute utilization %",
             Self::Latency => "latency ns",
@@ -119,6 +127,7 @@ pub(super) fn cells(row: &Measurement, footnotes: &mut Footnotes) -> Vec<String>
             Column::Case => words::clean(&row.id),
             Column::Bandwidth => figure(row.achieved_gbps),
             Column::OfPeak => percent(row.fraction_of_peak, 1),
+            Column::OfLink => percent(row.fraction_of_link, 1),
             Column::Flops => figure(row.achieved_gflops),
             Column::Utilization => percent(row.compute_utilization, 1),
             Column::Latency => figure(row.latency_ns),
@@ -134,11 +143,16 @@ pub(super) fn cells(row: &Measurement, footnotes: &mut Footnotes) -> Vec<String>
         .collect()
 }
 
+/// Whether the link to the processor sets the pace, and neither memory nor cache of the device.
+fn is_transfer(row: &Measurement) -> bool {
+    link_directions(&row.id).is_some()
+}
+
 /// Status or verdict, what else marks the row, and the numbers of its footnotes.
 fn verdict(row: &Measurement, footnotes: &mut Footnotes) -> String {
     let mut words = vec![words::unsound(row).unwrap_or("ok").to_owned()];
-    if row.status == Status::Ok && row.level.is_some_and(|level| level != Level::Dram) {
-        words.extend(row.level.map(|level| words::level(level).to_owned()));
+    if row.status == Status::Ok {
+        words.extend(row.level.filter(|level| *level != Level::Dram && !is_transfer(row)).map(|level| words::level(level).to_owned()));
     }
     words.extend(row.marks.iter().map(|mark| words::mark(*mark).to_owned()));
     let mut marks = Vec::new();
@@ -154,7 +168,10 @@ fn verdict(row: &Measurement, footnotes: &mut Footnotes) -> String {
             );
         }
         Some(Verdict::AbovePeak) => {
-            marks.push(footnotes.mark("more bytes a second than the memory bus can carry: the figures cannot be right"));
+            marks.push(footnotes.mark(&format!(
+                "more bytes a second than the {} can carry: the figures cannot be right",
+                if is_transfer(row) { "link" } else { "memory bus" }
+            )));
         }
         Some(Verdict::CacheResident) => {
             marks.push(footnotes.mark("the last cache held the data or a good part of them: the figures are not the memory's"));
@@ -224,7 +241,15 @@ pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
         );
     }
     lines.extend(super::footprint::remarks(run));
-    let has = |level| run.measurements.iter().any(|row| row.status == Status::Ok && row.level == Some(level));
+    let measured = || run.measurements.iter().filter(|row| row.status == Status::Ok);
+    if measured().any(is_transfer) {
+        let link = run.peaks.link_theoretical_gbps().map(|link| format!(" of {} GB/s in each direction that is busy", words::figure(link)));
+        lines.push(format!(
+            "transfer: GB/s counts each byte once, as it crosses the link between main memory and card; % of link:{}",
+            link.unwrap_or_else(|| " none, because what the link carries is not known".to_owned())
+        ));
+    }
+    let has = |level| measured().any(|row| row.level == Some(level) && !is_transfer(row));
     if has(Level::Cache) {
         lines.push("cache: the data fit the last cache, so GB/s is not the memory's".to_owned());
     }

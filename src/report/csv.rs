@@ -33,6 +33,8 @@ const COLUMNS: &[Column] = &[
     ("achieved_gbps", |_, row| number(row.achieved_gbps)),
     ("compulsory_gbps", |_, row| number(row.compulsory_gbps)),
     ("fraction_of_peak", |_, row| number(row.fraction_of_peak)),
+    ("fraction_of_link", |_, row| number(row.fraction_of_link)),
+    ("link_gbps", |run, _| number(run.peaks.link_theoretical_gbps())),
     ("latency_ns", |_, row| number(row.latency_ns)),
     ("latency_cycles", |_, row| number(row.latency_cycles)),
     ("theoretical_peak_gbps", |run, _| number(run.peaks.memory_theoretical_gbps())),

@@ -11,9 +11,19 @@ use crate::record::Run;
 /// set is used however narrow the terminal is.
 const SETS: [&[Column]; 5] = [
     &Column::ALL,
-    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Utilization, Column::Latency, Column::Time, Column::Noise, Column::Verdict],
-    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Utilization, Column::Latency, Column::Time, Column::Verdict],
-    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Latency, Column::Verdict],
+    &[
+        Column::Case,
+        Column::Bandwidth,
+        Column::OfPeak,
+        Column::OfLink,
+        Column::Utilization,
+        Column::Latency,
+        Column::Time,
+        Column::Noise,
+        Column::Verdict,
+    ],
+    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::OfLink, Column::Utilization, Column::Latency, Column::Time, Column::Verdict],
+    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::OfLink, Column::Latency, Column::Verdict],
     &[Column::Case, Column::Bandwidth, Column::Latency, Column::Verdict],
 ];
 
