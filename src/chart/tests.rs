@@ -534,7 +534,7 @@ fn many_runs_of_one_card_share_a_chart_and_a_ninth_card_begins_a_further_one() {
 
 #[test]
 fn the_same_runs_give_the_same_bytes() {
-    let runs = many(2);
+    let runs = [many(2), vec![h200_with_footprints()]].concat();
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [a, b] = dirs.each_ref().map(|dir| draw_all(&runs, dir.path()).unwrap().files);
     assert_eq!(a.len(), 2 * NAMES.len());

@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_transfer_is_no_bandwidth_of_the_memory_whatever_its_size() {
-        for size in [4, 4096, 1 << 33] {
+        for size in [4u64, 4096, 1 << 33] {
             assert_eq!(case(&format!("transfer/h2d/pinned@{size}")).level, Level::Mixed);
         }
     }

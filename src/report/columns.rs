@@ -307,10 +307,26 @@ mod tests {
     }
 
     #[test]
+    fn transfers_are_shares_of_the_link_and_of_no_cache() {
+        let mut run = crate::chart::testing::h200_with_every_pattern();
+        run.measurements.retain(|row| row.pattern == "transfer");
+        assert!(Column::OfLink.is_of(&run) && !Column::OfLink.is_of(&h200()));
+        let mut notes = Footnotes::default();
+        let both = run.measurements.iter().find(|row| row.id == "transfer/both/pinned").unwrap();
+        assert_eq!(cells(both, &mut notes)[1..4], ["101.0", "-", "80.1"]);
+        assert_eq!(cells(both, &mut notes)[10], "ok");
+        let says = remarks(&run, &notes).join("\n");
+        assert!(says.contains("of 63.0 GB/s in each direction") && !says.contains("mixed"), "{says}");
+        run.measurements[0].verdict = Some(Verdict::AbovePeak);
+        cells(&run.measurements[0], &mut notes);
+        assert!(notes.lines()[0].contains("than the link can carry"), "{:?}", notes.lines());
+    }
+
+    #[test]
     fn a_row_without_figures_shows_its_status_and_its_reason() {
         let row = Measurement::without_figures("stride/read/4", "stride", Status::Unsupported, "no kernel\nhere".into());
         let mut notes = Footnotes::default();
-        assert_eq!(cells(&row, &mut notes).join(" "), "stride/read/4 - - - - - - - - unsupported [1]");
+        assert_eq!(cells(&row, &mut notes).join(" "), "stride/read/4 - - - - - - - - - unsupported [1]");
         assert_eq!(notes.lines(), ["[1] no kernel here"]);
     }
 
@@ -321,7 +337,7 @@ mod tests {
         let row = run.measurements.iter().find(|row| row.id == "stream/copy/f32").unwrap();
         let mut notes = Footnotes::default();
         let cells = cells(row, &mut notes);
-        assert_eq!(cells[8..], ["NO", "unverified [1]"]);
+        assert_eq!(cells[9..], ["NO", "unverified [1]"]);
         assert!(notes.lines()[0].contains("12 wrong results, the first at index 5"), "{:?}", notes.lines());
     }
 
