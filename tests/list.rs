@@ -18,6 +18,7 @@ fn every_listed_case_can_be_selected_and_planned() {
             kind,
             cache_bytes: Some(32 << 20),
             free_bytes: 1 << 40,
+            main_free_bytes: 1 << 40,
             units: if kind == DeviceKind::Host { 2 } else { 132 },
             threads_per_unit: 2048,
             capability: None,
@@ -35,9 +36,20 @@ fn every_listed_case_can_be_selected_and_planned() {
 fn patterns_are_listed_with_what_they_do() {
     let output = hbmark().args(["list", "patterns"]).output().expect("the program starts");
     let table = text(&output.stdout);
-    for pattern in
-        ["compute", "stream", "stride", "footprint", "gather", "scatter", "conv3d", "matvec", "copy_engine", "saturation", "latency"]
-    {
+    for pattern in [
+        "compute",
+        "stream",
+        "stride",
+        "footprint",
+        "gather",
+        "scatter",
+        "conv3d",
+        "matvec",
+        "copy_engine",
+        "transfer",
+        "saturation",
+        "latency",
+    ] {
         assert!(table.contains(pattern), "{table}");
     }
 }
@@ -92,6 +104,7 @@ fn every_case_of_a_recorded_run_can_be_asked_for_today() {
             kind: run.device.kind,
             cache_bytes: run.device.memory.cache_bytes,
             free_bytes: 256 << 30,
+            main_free_bytes: 256 << 30,
             units: run.device.units,
             threads_per_unit: 2048,
             capability: None,

@@ -30,6 +30,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod theme;
+mod transfer;
 pub(crate) mod words;
 
 use std::path::{Path, PathBuf};
@@ -110,7 +111,7 @@ trait Chart: Sized {
 }
 
 /// Every chart.
-pub(crate) const NAMES: [&str; 12] = [
+pub(crate) const NAMES: [&str; 13] = [
     bandwidth::Bandwidth::NAME,
     stride::Stride::NAME,
     footprint::Footprint::NAME,
@@ -122,6 +123,7 @@ pub(crate) const NAMES: [&str; 12] = [
     in_flight::InFlight::NAME,
     latency::Latency::NAME,
     loaded_latency::LoadedLatency::NAME,
+    transfer::Transfer::NAME,
     cards::Cards::NAME,
 ];
 
@@ -149,6 +151,7 @@ pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
     draw_each::<in_flight::InFlight>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<latency::Latency>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<loaded_latency::LoadedLatency>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<transfer::Transfer>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<cards::Cards>(&groups_of_cards(runs), "no run of a GPU was given", dir, &mut drawn)?;
     remove_stale(dir, &drawn.files)?;
     Ok(drawn)

@@ -145,6 +145,22 @@ pub(crate) fn h200_with_every_pattern() -> Run {
     ] {
         run.measurements.push(latency_row(&format!("chase/{bytes}"), level, 8.0 / ns, ns));
     }
+    run.device.pcie.generation_under_load = Some(5);
+    run.device.pcie.width_under_load = Some(16);
+    run.peaks.link_gbps.push(Peak { value: 63.008, provenance: Provenance::DeviceAttributes });
+    for (name, directions, gbps) in [
+        ("h2d/pinned", 1, 55.3),
+        ("h2d/pageable", 1, 11.9),
+        ("d2h/pinned", 1, 54.8),
+        ("d2h/pageable", 1, 9.4),
+        ("both/pinned", 2, 101.0),
+        ("both/pageable", 2, 12.7),
+    ] {
+        let mut row = row(&format!("transfer/{name}"), Level::Mixed, Bytes::contiguous(directions * (256 << 20), 0), gbps);
+        row.parameters.insert("array_bytes".into(), json!(256u64 << 20));
+        row.fraction_of_link = Some(gbps / 63.008 / directions as f64);
+        run.measurements.push(row);
+    }
     for (percent, gbps, ns) in [(0, 0.0133, 601.0), (25, 1203.0, 623.0), (50, 2406.0, 661.0), (90, 4330.0, 1120.0), (100, 4560.0, 2230.0)] {
         run.measurements.push(latency_row(&format!("loaded/{percent}"), Level::Dram, gbps, ns));
     }

@@ -13,6 +13,7 @@ use super::matvec::Matvec;
 use super::saturation::Saturation;
 use super::stride::Stride;
 use super::testing::{footprint_row, h200, h200_tuned, h200_with_every_pattern, h200_with_footprints, host, many, spoil};
+use super::transfer::Transfer;
 use super::*;
 use crate::pattern::Level;
 use crate::record::Measurement;
@@ -104,6 +105,7 @@ fn assert_all_well_placed(runs: &[Run]) {
         draw_first::<Latency>(runs),
         draw_first::<LoadedLatency>(runs),
         draw_first::<Matvec>(runs),
+        draw_first::<Transfer>(runs),
     ] {
         svg.map_or_else(|why| assert!(runs[0].device.kind == DeviceKind::Host, "{why}"), |svg| assert_well_placed(&svg));
     }
@@ -238,6 +240,22 @@ fn the_kv_chart_sets_pages_beside_a_contiguous_read_and_is_nothing_without_pages
         assert!(text.contains(part), "{part:?} in {text}");
     }
     assert_eq!(draw_first::<Kv>(&[h200()]).unwrap_err(), "no run has a row of gather/kv at its default size");
+}
+
+#[test]
+fn the_transfer_chart_shows_both_kinds_of_memory_beside_what_the_link_carries_and_names_no_cache() {
+    let text = text_of(&draw_first::<Transfer>(&[h200_with_every_pattern()]).unwrap());
+    for part in
+        ["to the card, pinned", "both at once, pageable", "55.3", "101", "arrays of 256 MiB", "link PCIe 5.0 x16", "63.0 GB/s in each"]
+    {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert!(!text.contains("cache"), "{text}");
+    let mut unknown = h200_with_every_pattern();
+    unknown.peaks.link_gbps.clear();
+    let text = text_of(&draw_first::<Transfer>(&[unknown]).unwrap());
+    assert!(text.contains("55.3") && !text.contains("what the link carries"), "{text}");
+    assert_eq!(draw_first::<Transfer>(&[h200()]).unwrap_err(), "no run has a row of transfer at its default size");
 }
 
 #[test]

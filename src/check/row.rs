@@ -63,7 +63,8 @@ fn place(claim: &Claim, bounds: Bounds) -> String {
 /// `3868 GB/s, and the memory can carry 1008 GB/s`.
 fn rate(claim: &Claim, bounds: Bounds) -> String {
     let gbps = |value: Option<f64>| value.map_or("an unknown number of GB/s".to_owned(), |value| format!("{} GB/s", figure(value)));
-    format!("{}, and the memory can carry {}", gbps(claim.carried_gbps()), gbps(bounds.peak_gbps))
+    let (what, bound) = bounds.link_of(&claim.id).map_or(("memory", bounds.peak_gbps), |link| ("link", Some(link)));
+    format!("{}, and the {what} can carry {}", gbps(claim.carried_gbps()), gbps(bound))
 }
 
 fn sums(claim: &Claim) -> String {

@@ -109,6 +109,7 @@ fn look(args: &Args, selected: Selected, processes: u64, go_on: &dyn Fn() -> boo
     let name = name_of(selected);
     let (identity, mut facts) = session::probe(&name, go_on)?;
     facts.free_bytes /= processes;
+    facts.main_free_bytes /= processes;
     let profile = args.profile.unwrap_or(Profile::Quick);
     let plans = Plans::new(&select(&args.patterns, profile, &facts)?, &facts);
     check_plans(&plans)?;

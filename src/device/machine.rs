@@ -71,6 +71,14 @@ pub(super) fn memory() -> MainMemory {
     memory
 }
 
+/// The node of main memory that the device at this PCI address, such as `00000000:05:00.0`, hangs on; none where the
+/// system has no nodes or does not tell.
+pub(super) fn numa_node(pci_address: &str) -> Option<u32> {
+    // The system writes the domain in four digits, NVML in eight.
+    let address = pci_address.strip_prefix("0000").unwrap_or(pci_address);
+    std::fs::read_to_string(format!("/sys/bus/pci/devices/{address}/numa_node")).ok()?.trim().parse().ok()
+}
+
 /// What lies between this program and the hardware, given what the device knows of its own sharing.
 pub fn virtualization(
     vgpu: Result<String, String>,

@@ -10,7 +10,7 @@ use super::telemetry::{Sampled, summarise};
 use super::tune::{self, Found};
 use super::{Bounds, Budget, Samples, sample, statistics, stop_rules, verdict, verify, warm_up};
 use crate::device::{Device, DeviceError, Program, Variant, Verification};
-use crate::pattern::{CacheState, Case, Data, DeviceKind, Facts, Form, Level, Parameters, Profile, Told, Ways};
+use crate::pattern::{CacheState, Case, Data, DeviceKind, Facts, Form, Level, Parameters, Profile, Told, Ways, link_directions};
 use crate::record::{Claim, Measurement, Missing, Peaks, Status, Tuning, TuningSource, known};
 
 /// The run was ended by the user; the document holds the finished cases.
@@ -169,6 +169,10 @@ fn choose(
 /// Above this, the clocks of device and machine contradict each other: no work ends before it was waited for.
 const HOST_FRACTION_MOST: f64 = 1.01;
 
+/// Below this, a copy over the link took longer than the events beside it saw. The driver's part in copying pageable
+/// memory is work of the processor, which events enclose only where the device waits for it.
+const HOST_FRACTION_LEAST: f64 = 0.9;
+
 /// Turns what the device gave into a row.
 fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, peaks: &Peaks) -> Measurement {
     let time = observed.samples.time();
@@ -193,6 +197,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         missing.insert("fraction_of_theoretical".into(), "there is no theoretical_gflops".into());
     }
     let fraction_of_peak = known(&mut missing, "fraction_of_peak", fraction_of_peak(case, achieved_gbps, theoretical));
+    let fraction_of_link = known(&mut missing, "fraction_of_link", fraction_of_link(case, achieved_gbps, peaks.link_theoretical_gbps()));
     let latency_ns = known(&mut missing, "latency_ns", latency_ns(case, median));
     let latency_cycles = latency_ns.zip(sm_clock_mhz).map(|(ns, mhz)| ns * mhz / 1e3).ok_or("there is no latency_ns, or no clock");
     let latency_cycles = known(&mut missing, "latency_cycles", latency_cycles.map_err(str::to_owned));
@@ -233,6 +238,12 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
             observed.samples.host_fraction
         ));
     }
+    if link_directions(&case.id.to_string()).is_some() && observed.samples.host_fraction < HOST_FRACTION_LEAST {
+        notes.push(format!(
+            "the device's clock saw {:.2} of the time that the copies took by this machine's: what the processor did for them may be missing",
+            observed.samples.host_fraction
+        ));
+    }
     if observed.verification.stray > 0 {
         notes.push(format!("{} words beside the buffers were overwritten", observed.verification.stray));
     }
@@ -265,6 +276,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         achieved_gbps: Some(achieved_gbps),
         compulsory_gbps: Some(bytes.compulsory as f64 / median),
         fraction_of_peak,
+        fraction_of_link,
         latency_ns,
         latency_cycles,
         achieved_gflops: Some(achieved_gflops),
@@ -309,6 +321,12 @@ fn requested_bytes(case: &Case, samples: &Samples) -> Result<f64, &'static str> 
 fn fraction_of_peak(case: &Case, achieved_gbps: f64, theoretical_gbps: Option<f64>) -> Result<f64, String> {
     not_of_memory(case).map_or(Ok(()), Err)?;
     theoretical_gbps.map(|peak| achieved_gbps / peak).ok_or_else(|| "the theoretical peak is not known".into())
+}
+
+/// Achieved over what the link carries in the directions that the case keeps busy.
+fn fraction_of_link(case: &Case, achieved_gbps: f64, link_gbps: Option<f64>) -> Result<f64, String> {
+    let directions = link_directions(&case.id.to_string()).ok_or("the case copies nothing over the link to the processor")?;
+    link_gbps.map(|link| achieved_gbps / (link * directions as f64)).ok_or_else(|| "what the link carries is not known".into())
 }
 
 /// What stands in for the utilization of such arithmetic.
@@ -356,7 +374,7 @@ mod tests {
     use super::*;
     use crate::measure::testing::{SETTINGS, Sensing, Steady, peaks, row};
     use crate::pattern::{self, CaseId};
-    use crate::record::{Mark, Verdict};
+    use crate::record::{Mark, Peak, Provenance, Verdict};
     use std::cell::Cell;
 
     #[test]
@@ -390,6 +408,25 @@ mod tests {
         assert_eq!(cold.parameters["cache"], "cold");
         assert!(cold.parameters["cache_how"].as_str().unwrap().starts_with("125829120 bytes of other memory"));
         assert!(device.evictions > 0 && cold.notes.iter().any(|note| note.starts_with("cold: ")));
+    }
+
+    #[test]
+    fn a_transfer_is_a_share_of_the_link_in_its_directions_and_none_of_the_memory() {
+        let link = vec![Peak { value: 63.0, provenance: Provenance::DeviceAttributes }];
+        let peaks = Peaks { link_gbps: link, ..peaks(4814.3, 65_000.0) };
+        for (id, directions) in [("transfer/h2d/pinned", 1.0), ("transfer/both/pinned", 2.0)] {
+            let row = row(id, &mut Steady { ns: directions * 5e6, ..Steady::default() }, &peaks);
+            let gbps = f64::from(256 << 20) / 5e6;
+            assert_eq!((row.achieved_gbps, row.fraction_of_link), (Some(gbps), Some(gbps / (63.0 * directions))), "{id}");
+            assert_eq!((row.fraction_of_peak, row.verdict), (None, Some(Verdict::Ok)), "{id}");
+        }
+        let faster = row("transfer/d2h/pinned", &mut Steady { ns: 4e6, ..Steady::default() }, &peaks);
+        assert_eq!(faster.verdict, Some(Verdict::AbovePeak));
+        let unknown = row("transfer/d2h/pinned", &mut Steady { ns: 4e6, ..Steady::default() }, &Peaks::default());
+        assert_eq!((unknown.fraction_of_link, unknown.verdict), (None, Some(Verdict::Ok)));
+        assert!(unknown.missing["fraction_of_link"].contains("not known"));
+        let copy = row("stream/copy/f32", &mut Steady { ns: 3e6, ..Steady::default() }, &peaks);
+        assert!(copy.fraction_of_link.is_none() && copy.missing.contains_key("fraction_of_link"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::device::{Device, DeviceError, Program, Verification};
 use crate::pattern::data::POISON;
-use crate::pattern::{Case, Content, Data, Form, Plan};
+use crate::pattern::{Case, Content, Data, Form, Plan, Work};
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,11 +70,14 @@ impl Fault {
         let output = plan.buffers.iter().position(|buffer| buffer.content == Content::Poison)?;
         let input = plan.buffers.iter().position(|buffer| buffer.content != Content::Poison);
         let words = |buffer: usize| (plan.buffers[buffer].bytes / 4) as usize;
+        // Of copies in both directions, faults in one output and in the other are to be seen.
+        let last = plan.buffers.iter().rposition(|buffer| buffer.content == Content::Poison)?;
         let n = words(output);
         let after = |change: Change| Some(Alteration { buffer: output, before: false, change });
         // A case that only reads leaves checksums: what it reads is altered instead, but not links, for a kernel
-        // that follows a wrong one leaves the memory of its plan.
-        let reads = input.filter(|_| case.bytes.requested_write == 0 && case.accesses.is_none());
+        // that follows a wrong one leaves the memory of its plan. Copies over a link write what they read.
+        let copies = matches!(plan.work, Work::Copies(_));
+        let reads = input.filter(|_| case.bytes.requested_write == 0 && case.accesses.is_none() && !copies);
         let before = |buffer, change: Change| Some(Alteration { buffer, before: true, change });
         match (self, reads) {
             (Self::DroppedTail, Some(input)) => {
@@ -107,6 +110,9 @@ impl Fault {
                 before(index, Box::new(|places| places.swap(0, 1)))
             }
             (Self::FlippedBit, Some(input)) => before(input, Box::new(|all| all[0] ^= 1)),
+            (Self::FlippedBit, None) if copies => {
+                Some(Alteration { buffer: last, before: false, change: Box::new(move |all| all[n / 2] ^= 1) })
+            }
             (Self::FlippedBit, None) => after(Box::new(move |all| {
                 if let Some(word) = all[n / 2..n].iter_mut().find(|word| **word != POISON) {
                     *word ^= 1;
@@ -197,7 +203,20 @@ fn verify_altered(program: &mut dyn Program, plan: &Plan, alteration: Option<&Al
 mod tests {
     use super::*;
     use crate::device::host::HostDevice;
-    use crate::pattern::{self, CaseId, PATTERNS, PlanError};
+    use crate::pattern::{self, CaseId, Facts, PATTERNS, PlanError};
+
+    #[test]
+    fn faults_of_copies_lie_in_what_was_written_and_in_both_directions() {
+        let buffers = |id: &str| {
+            let case = pattern::plan(&CaseId::new(id), &Facts::H200).unwrap();
+            let altered: Vec<Alteration> = Fault::ALL.iter().filter_map(|fault| fault.alteration(&case)).collect();
+            assert!(altered.len() >= 5 && altered.iter().all(|alteration| !alteration.before), "{id}");
+            altered.iter().map(|alteration| alteration.buffer).collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!(buffers("transfer/h2d/pinned@1000004"), [0].into());
+        assert_eq!(buffers("transfer/d2h/pageable@1000004"), [0].into());
+        assert_eq!(buffers("transfer/both/pinned@1000004"), [0, 2].into());
+    }
 
     #[test]
     fn every_fault_that_applies_is_seen_in_every_pattern() {

@@ -1,6 +1,6 @@
 //! What to think of a row's figures.
 
-use crate::pattern::{Data, Level};
+use crate::pattern::{Data, Level, link_directions};
 use crate::record::{Claim, Peaks, Run, Status, Verdict};
 
 /// What the figures of a run are judged against.
@@ -19,6 +19,11 @@ impl Bounds {
     pub fn of(peaks: &Peaks, cache_bytes: Option<u64>) -> Self {
         Self { peak_gbps: peaks.memory_bound_gbps(), link_gbps: peaks.link_theoretical_gbps(), cache_bytes }
     }
+
+    /// What the link carries for the case with this id, 10^9 B/s; none where that is not known, or the case is no matter of the link.
+    pub fn link_of(&self, id: &str) -> Option<f64> {
+        Some(self.link_gbps? * link_directions(id)? as f64)
+    }
 }
 
 /// Judges one row, of this program or of another.
@@ -28,9 +33,14 @@ impl Bounds {
 /// they are above the peak and it can hold more of the data than level `dram` allows; above the peak
 /// otherwise, or compressed where the data lend themselves to it. They are spilled when they came no
 /// faster than the link to the processor carries them and there is reason to think that they came over it.
+/// Rows that copy over the link can be above what that carries, and nothing else.
 pub fn verdict(claim: &Claim, bounds: Bounds) -> Verdict {
     if claim.is_wrong() {
         return Verdict::Unverified;
+    }
+    if link_directions(&claim.id).is_some() {
+        let above = claim.carried_gbps().zip(bounds.link_of(&claim.id)).is_some_and(|(carried, bound)| carried > bound);
+        return if above { Verdict::AbovePeak } else { Verdict::Ok };
     }
     let claims_memory = claim.level.is_none_or(|level| level == Level::Dram);
     let Some(carried_gbps) = claim.carried_gbps().filter(|_| claims_memory) else { return Verdict::Ok };
@@ -182,6 +192,21 @@ mod tests {
         assert_eq!(placed("stream/copy/f32", 55.0, None, Some(31.5)), Verdict::Spilled);
         assert_eq!(placed("stream/read/f32", 26.0, None, None), Verdict::Ok);
         assert_eq!(placed("stream/read/f32", 100.0, None, Some(31.5)), Verdict::Ok);
+    }
+
+    #[test]
+    fn a_transfer_is_above_the_peak_where_the_link_carries_less_in_its_directions() {
+        let judge = |id: &str, level, gbps, link_gbps| {
+            let claim = Claim { id: id.into(), level, ..row(Level::Mixed, gbps) };
+            verdict(&claim, Bounds { peak_gbps: Some(50.0), link_gbps, cache_bytes: Some(1 << 40) })
+        };
+        for level in [Some(Level::Mixed), None] {
+            assert_eq!(judge("transfer/h2d/pinned", level, 60.0, Some(63.0)), Verdict::Ok);
+            assert_eq!(judge("transfer/h2d/pinned@4096", level, 64.0, Some(63.0)), Verdict::AbovePeak);
+            assert_eq!(judge("transfer/both/pageable", level, 125.0, Some(63.0)), Verdict::Ok);
+            assert_eq!(judge("transfer/both/pinned", level, 127.0, Some(63.0)), Verdict::AbovePeak);
+            assert_eq!(judge("transfer/d2h/pinned", level, 900.0, None), Verdict::Ok);
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub enum Level {
     Dram,
     /// The caches or the compute units: the buffers fit the last cache.
     Cache,
-    /// Something between, where both take a share.
+    /// Something between, where both take a share, or something else: copies over the link to the machine's memory.
     Mixed,
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::plan::{Arg, Buffer, Launch, Plan, Work};
+use super::plan::{Arg, Buffer, BufferCopy, Launch, Plan, Work};
 use super::size::size_of;
 use super::{Bytes, Case, CaseId, DeviceKind, Facts, Level, Parameters, Pattern, PlanError, Profile};
 
@@ -56,7 +56,7 @@ impl Pattern for CopyEngine {
             plan: Plan {
                 buffers: vec![Buffer::output(array), Buffer::words(array, SEED)],
                 compared: array / 4,
-                work: Work::Copy { from: 1, to: 0 },
+                work: Work::Copies(vec![BufferCopy { from: 1, to: 0 }]),
                 check: Launch {
                     module: "stream_check",
                     kernel: "check_words",

@@ -43,6 +43,8 @@ pub struct Facts {
     pub cache_bytes: Option<u64>,
     /// Memory that can be allocated now, in bytes.
     pub free_bytes: u64,
+    /// Main memory of the machine that can be allocated now, in bytes; that of the device itself where it is the host.
+    pub main_free_bytes: u64,
     /// Multiprocessors of a GPU; worker threads of the host device.
     pub units: u32,
     /// Resident threads that one unit can hold.
@@ -63,6 +65,7 @@ impl Facts {
         kind: DeviceKind::Cuda,
         cache_bytes: Some(60 << 20),
         free_bytes: 139 << 30,
+        main_free_bytes: 1 << 40,
         units: 132,
         threads_per_unit: 2048,
         capability: Some((9, 0)),
@@ -75,6 +78,7 @@ impl Facts {
         kind: DeviceKind::Host,
         cache_bytes: Some(32 << 20),
         free_bytes: 16 << 30,
+        main_free_bytes: 16 << 30,
         units: 2,
         threads_per_unit: 1,
         capability: None,

@@ -28,6 +28,7 @@ mod select;
 mod size;
 mod stream;
 pub(crate) mod stride;
+mod transfer;
 mod ways;
 
 pub use cache_state::{CacheState, eviction_bytes};
@@ -38,11 +39,12 @@ pub use facts::{DeviceKind, Facts};
 pub use id::CaseId;
 pub use matvec::Shape as MatvecShape;
 pub use pipe::Pipe;
-pub use plan::{Arg, Body, Buffer, Content, LINE_BYTES, Launch, Plan, Work};
+pub use plan::{Arg, Body, Buffer, BufferCopy, Content, LINE_BYTES, Launch, Place, Plan, Work};
 pub use select::{SelectError, select};
 pub use size::{Sizing, default_size};
 pub(crate) use stream::HOST_PIECE_ELEMENTS;
 pub use stream::Operation as StreamOperation;
+pub use transfer::link_directions;
 pub use ways::{Form, Rung, Way, Ways};
 
 /// How much a run measures.
@@ -125,6 +127,7 @@ pub const PATTERNS: &[&dyn Pattern] = &[
     &conv3d::Conv3d,
     &matvec::Matvec,
     &copy_engine::CopyEngine,
+    &transfer::Transfer,
     &saturation::Saturation,
     &latency::Latency,
 ];

@@ -44,49 +44,73 @@ pub enum Content {
     Poison,
 }
 
-/// One region of device memory.
+/// In whose memory a buffer lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The device's own.
+    Device,
+    /// Main memory of the machine that the system never moves, so that a card reads and writes it by itself.
+    Pinned,
+    /// Main memory of the machine as every program has it.
+    Pageable,
+}
+
+/// One region of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffer {
     /// Its length; a multiple of four.
     pub bytes: u64,
     /// What it holds before the work runs.
     pub content: Content,
+    /// Where it lies.
+    pub place: Place,
 }
 
 impl Buffer {
     /// An input of words.
     pub const fn words(bytes: u64, seed: u32) -> Self {
-        Self { bytes, content: Content::Words { seed } }
+        Self::of(bytes, Content::Words { seed })
     }
 
     /// An input of single-precision numbers.
     pub const fn numbers(bytes: u64, seed: u32) -> Self {
-        Self { bytes, content: Content::Numbers { seed } }
+        Self::of(bytes, Content::Numbers { seed })
     }
 
     /// An input of double-precision numbers.
     pub const fn doubles(bytes: u64, seed: u32) -> Self {
-        Self { bytes, content: Content::Doubles { seed } }
+        Self::of(bytes, Content::Doubles { seed })
     }
 
     /// An input of half-precision numbers.
     pub const fn halves(bytes: u64, seed: u32) -> Self {
-        Self { bytes, content: Content::Halves { seed } }
+        Self::of(bytes, Content::Halves { seed })
     }
 
     /// An index of so many places in a random order.
     pub const fn permutation(places: u64, seed: u32) -> Self {
-        Self { bytes: places * 4, content: Content::Permutation { seed } }
+        Self::of(places * 4, Content::Permutation { seed })
     }
 
     /// Links to follow.
     pub const fn cycle(bytes: u64, seed: u32) -> Self {
-        Self { bytes, content: Content::Cycle { seed } }
+        Self::of(bytes, Content::Cycle { seed })
     }
 
     /// An output.
     pub const fn output(bytes: u64) -> Self {
-        Self { bytes, content: Content::Poison }
+        Self::of(bytes, Content::Poison)
+    }
+
+    /// In the device's own memory.
+    const fn of(bytes: u64, content: Content) -> Self {
+        Self { bytes, content, place: Place::Device }
+    }
+
+    /// The same in other memory.
+    #[must_use]
+    pub const fn at(self, place: Place) -> Self {
+        Self { place, ..self }
     }
 }
 
@@ -153,13 +177,17 @@ pub struct Launch {
 pub enum Work {
     /// A kernel.
     Kernel(Launch),
-    /// The device's own copy engine, from one buffer to another of the same length.
-    Copy {
-        /// Index of the source buffer.
-        from: usize,
-        /// Index of the destination buffer.
-        to: usize,
-    },
+    /// Copies by the device's own engines, at least one; several run at the same time, each in a stream of its own.
+    Copies(Vec<BufferCopy>),
+}
+
+/// A copy from one buffer to another of the same length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BufferCopy {
+    /// Index of the source buffer.
+    pub from: usize,
+    /// Index of the destination buffer.
+    pub to: usize,
 }
 
 /// Everything a device needs to run and check one case.

@@ -36,7 +36,7 @@ pub enum Verdict {
     Ok,
     /// The device returned wrong data: the figure is worth nothing.
     Unverified,
-    /// More bytes a second than the memory bus can carry.
+    /// More bytes a second than the memory bus can carry, or the link in rows that copy over it.
     AbovePeak,
     /// The last cache served it, or a good part of it, though it claims the memory.
     CacheResident,
@@ -138,6 +138,10 @@ pub struct Measurement {
     /// Achieved over the theoretical memory peak, a fraction that is never clamped; null where the level is not dram, or
     /// a latency is measured.
     pub fraction_of_peak: Option<f64>,
+    /// In `transfer` rows: achieved over what the link to the processor carries in as many directions as are busy, a
+    /// fraction that is never clamped.
+    #[serde(default)]
+    pub fraction_of_link: Option<f64>,
     /// In rows that measure a latency: the time of one access that waits for the one before it, ns. Their bandwidth is
     /// what such accesses, or those beside them, happen to move, and no measure of the memory's.
     #[serde(default)]
@@ -205,6 +209,7 @@ impl Measurement {
             achieved_gbps: None,
             compulsory_gbps: None,
             fraction_of_peak: None,
+            fraction_of_link: None,
             latency_ns: None,
             latency_cycles: None,
             achieved_gflops: None,
@@ -230,6 +235,7 @@ impl Measurement {
         if self.status != Status::Ok {
             return;
         }
+        explain_absent(&mut self.missing, "fraction_of_link", self.fraction_of_link.as_ref());
         explain_absent(&mut self.missing, "latency_ns", self.latency_ns.as_ref());
         explain_absent(&mut self.missing, "latency_cycles", self.latency_cycles.as_ref());
         explain_absent(&mut self.missing, "theoretical_gflops", self.theoretical_gflops.as_ref());

@@ -1,7 +1,7 @@
 //! The rows of a run as people read them, shared by tables and Markdown.
 
 use crate::chart::words;
-use crate::pattern::{DeviceKind, Level};
+use crate::pattern::{DeviceKind, Level, link_directions};
 use crate::record::{Mark, Measurement, Run, Status, Verdict};
 
 /// One column.
@@ -10,6 +10,7 @@ pub(super) enum Column {
     Case,
     Bandwidth,
     OfPeak,
+    OfLink,
     Naive,
     Ease,
     Flops,
@@ -23,10 +24,11 @@ pub(super) enum Column {
 
 impl Column {
     /// All columns, in the order in which they are read.
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Case,
         Self::Bandwidth,
         Self::OfPeak,
+        Self::OfLink,
         Self::Naive,
         Self::Ease,
         Self::Flops,
@@ -38,13 +40,14 @@ impl Column {
         Self::Verdict,
     ];
 
-    /// Whether the run has anything to show in it: few runs have latencies, and none of a host is tuned.
+    /// Whether the run has anything to show in it: few runs have latencies or transfers, and none of a host is tuned.
     pub(super) fn is_of(self, run: &Run) -> bool {
-        let mut rows = run.measurements.iter();
+        let any = |figure: fn(&Measurement) -> Option<f64>| run.measurements.iter().any(|row| figure(row).is_some());
         match self {
-            Self::Latency => rows.any(|row| row.latency_ns.is_some()),
-            Self::Naive => rows.any(|row| row.tuning.is_some()),
-            Self::Ease => rows.any(|row| ease_kib(row).is_some()),
+            Self::Latency => any(|row| row.latency_ns),
+            Self::OfLink => any(|row| row.fraction_of_link),
+            Self::Naive => run.measurements.iter().any(|row| row.tuning.is_some()),
+            Self::Ease => any(ease_kib),
             _ => true,
         }
     }
@@ -55,6 +58,7 @@ impl Column {
             Self::Case => "case",
             Self::Bandwidth => "GB/s",
             Self::OfPeak => "% of peak",
+            Self::OfLink => "% of link",
             Self::Naive => "naive %",
             Self::Ease => "ease KiB",
             Self::Flops => "GFLOP/s",
@@ -131,6 +135,7 @@ pub(super) fn cells(row: &Measurement, footnotes: &mut Footnotes) -> Vec<String>
             Column::Case => words::clean(&row.id),
             Column::Bandwidth => figure(row.achieved_gbps),
             Column::OfPeak => percent(row.fraction_of_peak, 1),
+            Column::OfLink => percent(row.fraction_of_link, 1),
             Column::Naive => percent(row.naive_fraction(), 1),
             Column::Ease => figure(ease_kib(row)),
             Column::Flops => figure(row.achieved_gflops),
@@ -165,11 +170,16 @@ fn not_tuned(row: &Measurement) -> Vec<String> {
     naive.into_iter().chain(ease).collect()
 }
 
+/// Whether the link to the processor sets the pace, and neither memory nor cache of the device.
+fn is_transfer(row: &Measurement) -> bool {
+    link_directions(&row.id).is_some()
+}
+
 /// Status or verdict, what else marks the row, and the numbers of its footnotes.
 fn verdict(row: &Measurement, footnotes: &mut Footnotes) -> String {
     let mut words = vec![words::unsound(row).unwrap_or("ok").to_owned()];
-    if row.status == Status::Ok && row.level.is_some_and(|level| level != Level::Dram) {
-        words.extend(row.level.map(|level| words::level(level).to_owned()));
+    if row.status == Status::Ok {
+        words.extend(row.level.filter(|level| *level != Level::Dram && !is_transfer(row)).map(|level| words::level(level).to_owned()));
     }
     words.extend(row.marks.iter().map(|mark| words::mark(*mark).to_owned()));
     let mut marks = Vec::new();
@@ -185,7 +195,10 @@ fn verdict(row: &Measurement, footnotes: &mut Footnotes) -> String {
             );
         }
         Some(Verdict::AbovePeak) => {
-            marks.push(footnotes.mark("more bytes a second than the memory bus can carry: the figures cannot be right"));
+            marks.push(footnotes.mark(&format!(
+                "more bytes a second than the {} can carry: the figures cannot be right",
+                if is_transfer(row) { "link" } else { "memory bus" }
+            )));
         }
         Some(Verdict::CacheResident) => {
             marks.push(footnotes.mark("the last cache held the data or a good part of them: the figures are not the memory's"));
@@ -268,7 +281,15 @@ pub(super) fn remarks(run: &Run, footnotes: &Footnotes) -> Vec<String> {
         );
     }
     lines.extend(super::footprint::remarks(run));
-    let has = |level| run.measurements.iter().any(|row| row.status == Status::Ok && row.level == Some(level));
+    let measured = || run.measurements.iter().filter(|row| row.status == Status::Ok);
+    if measured().any(is_transfer) {
+        let link = run.peaks.link_theoretical_gbps().map(|link| format!(" of {} GB/s in each direction that is busy", words::figure(link)));
+        lines.push(format!(
+            "transfer: GB/s counts each byte once, as it crosses the link between main memory and card; % of link:{}",
+            link.unwrap_or_else(|| " none, because what the link carries is not known".to_owned())
+        ));
+    }
+    let has = |level| measured().any(|row| row.level == Some(level) && !is_transfer(row));
     if has(Level::Cache) {
         lines.push("cache: the data fit the last cache, so GB/s is not the memory's".to_owned());
     }
@@ -326,10 +347,26 @@ mod tests {
     }
 
     #[test]
+    fn transfers_are_shares_of_the_link_and_of_no_cache() {
+        let mut run = crate::chart::testing::h200_with_every_pattern();
+        run.measurements.retain(|row| row.pattern == "transfer");
+        assert!(Column::OfLink.is_of(&run) && !Column::OfLink.is_of(&h200()));
+        let mut notes = Footnotes::default();
+        let both = run.measurements.iter().find(|row| row.id == "transfer/both/pinned").unwrap();
+        assert_eq!(cells(both, &mut notes)[1..4], ["101.0", "-", "80.1"]);
+        assert_eq!(cells(both, &mut notes)[10], "ok");
+        let says = remarks(&run, &notes).join("\n");
+        assert!(says.contains("of 63.0 GB/s in each direction") && !says.contains("mixed"), "{says}");
+        run.measurements[0].verdict = Some(Verdict::AbovePeak);
+        cells(&run.measurements[0], &mut notes);
+        assert!(notes.lines()[0].contains("than the link can carry"), "{:?}", notes.lines());
+    }
+
+    #[test]
     fn a_row_without_figures_shows_its_status_and_its_reason() {
         let row = Measurement::without_figures("stride/read/4", "stride", Status::Unsupported, "no kernel\nhere".into());
         let mut notes = Footnotes::default();
-        assert_eq!(cells(&row, &mut notes).join(" "), "stride/read/4 - - - - - - - - - - unsupported [1]");
+        assert_eq!(cells(&row, &mut notes).join(" "), "stride/read/4 - - - - - - - - - - - unsupported [1]");
         assert_eq!(notes.lines(), ["[1] no kernel here"]);
     }
 
@@ -364,7 +401,7 @@ mod tests {
         let row = run.measurements.iter().find(|row| row.id == "stream/copy/f32").unwrap();
         let mut notes = Footnotes::default();
         let cells = cells(row, &mut notes);
-        assert_eq!(cells[10..], ["NO", "unverified [1]"]);
+        assert_eq!(cells[11..], ["NO", "unverified [1]"]);
         assert!(notes.lines()[0].contains("12 wrong results, the first at index 5"), "{:?}", notes.lines());
     }
 

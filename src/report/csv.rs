@@ -35,6 +35,8 @@ const COLUMNS: &[Column] = &[
     ("fraction_of_peak", |_, row| number(row.fraction_of_peak)),
     ("naive_gbps", |_, row| number(row.tuning.as_ref().and_then(|tuning| tuning.naive_gbps))),
     ("ease_kib_per_unit", |_, row| number(row.tuning.as_ref().and_then(|tuning| tuning.ease_kib_per_unit))),
+    ("fraction_of_link", |_, row| number(row.fraction_of_link)),
+    ("link_gbps", |run, _| number(run.peaks.link_theoretical_gbps())),
     ("latency_ns", |_, row| number(row.latency_ns)),
     ("latency_cycles", |_, row| number(row.latency_cycles)),
     ("theoretical_peak_gbps", |run, _| number(run.peaks.memory_theoretical_gbps())),

@@ -15,6 +15,7 @@ const SETS: [&[Column]; 6] = [
         Column::Case,
         Column::Bandwidth,
         Column::OfPeak,
+        Column::OfLink,
         Column::Naive,
         Column::Ease,
         Column::Utilization,
@@ -27,6 +28,7 @@ const SETS: [&[Column]; 6] = [
         Column::Case,
         Column::Bandwidth,
         Column::OfPeak,
+        Column::OfLink,
         Column::Naive,
         Column::Ease,
         Column::Utilization,
@@ -34,8 +36,8 @@ const SETS: [&[Column]; 6] = [
         Column::Time,
         Column::Verdict,
     ],
-    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Naive, Column::Ease, Column::Latency, Column::Verdict],
-    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::Latency, Column::Verdict],
+    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::OfLink, Column::Naive, Column::Ease, Column::Latency, Column::Verdict],
+    &[Column::Case, Column::Bandwidth, Column::OfPeak, Column::OfLink, Column::Latency, Column::Verdict],
     &[Column::Case, Column::Bandwidth, Column::Latency, Column::Verdict],
 ];
 

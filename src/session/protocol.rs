@@ -93,6 +93,7 @@ struct FactsForm {
     kind: DeviceKind,
     cache_bytes: Option<u64>,
     free_bytes: u64,
+    main_free_bytes: u64,
     units: u32,
     threads_per_unit: u32,
     capability: Option<(u32, u32)>,

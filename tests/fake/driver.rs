@@ -151,10 +151,15 @@ driver! {
     cuMemsetD8Async(_to: u64, _value: u8, _count: usize, _stream: usize) on current() => 0;
     cuMemsetD32Async(_to: u64, _value: u32, _count: usize, _stream: usize) on current() => 0;
     cuMemcpyDtoDAsync_v2(_to: u64, _from: u64, _bytes: usize, _stream: usize) on current() => tick();
+    cuMemcpyHtoDAsync_v2(_to: u64, _from: usize, _bytes: usize, _stream: usize) on current() => tick();
+    cuMemcpyDtoHAsync_v2(_to: usize, _from: u64, _bytes: usize, _stream: usize) on current() => tick();
+    cuMemAllocHost_v2(pointer: &mut *mut u64, bytes: usize) on current() => give(pointer, Vec::leak(vec![0; bytes.div_ceil(8)]).as_mut_ptr());
+    cuMemFreeHost(_pointer: usize) on current() => 0;
     cuMemcpyDtoH_v2(to: *mut u32, _from: u64, bytes: usize) on current() => read(to, bytes);
 
     cuStreamCreateWithPriority(stream: &mut usize, _flags: u32, _priority: i32) on current() => give(stream, 1);
     cuStreamSynchronize(_stream: usize) on current() => 0;
+    cuStreamWaitEvent(_stream: usize, _event: &AtomicU64, _flags: u32) on current() => 0;
     cuStreamDestroy_v2(_stream: usize) on current() => 0;
 
     cuEventCreate(event: &mut &AtomicU64, _flags: u32) on current() => give(event, Box::leak(Box::default()));

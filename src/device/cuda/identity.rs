@@ -75,7 +75,7 @@ pub(super) fn sensors(cuda: &CudaDevice, lent: Arc<()>) -> Result<NvmlSensors, S
     NvmlSensors::of(Card::at(&pci_address(cuda)), slice(&name).is_some(), lent)
 }
 
-fn pci_address(cuda: &CudaDevice) -> Result<String, String> {
+pub(super) fn pci_address(cuda: &CudaDevice) -> Result<String, String> {
     let number = |attribute| cuda.attribute(attribute).map_err(|e| e.to_string());
     Ok(format!(
         "{:08x}:{:02x}:{:02x}.0",

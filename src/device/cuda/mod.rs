@@ -1,9 +1,11 @@
 //! CUDA devices: plans carried out by the shipped PTX kernels through `cust`.
 
 mod clock;
+mod copies;
 pub mod driver;
 mod error;
 mod identity;
+mod memory;
 mod modules;
 mod nvml;
 mod program;
@@ -20,7 +22,7 @@ use self::error::{at_work, unusable};
 use self::modules::Modules;
 pub use self::modules::{Kernels, kernels};
 pub use self::nvml::driver_version;
-use super::{Device, DeviceError, Program, Sensors};
+use super::{Device, DeviceError, Program, Sensors, machine};
 use crate::pattern::{DeviceKind, Facts, Plan};
 use crate::record;
 
@@ -230,6 +232,7 @@ impl Device for CudaDevice {
             kind: DeviceKind::Cuda,
             cache_bytes: self.positive(DeviceAttribute::L2CacheSize).ok(),
             free_bytes: free as u64,
+            main_free_bytes: machine::memory().available_bytes,
             units: self.units()?,
             threads_per_unit: self.attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?.max(1) as u32,
             capability: Some((self.capability.0.cast_unsigned(), self.capability.1.cast_unsigned())),

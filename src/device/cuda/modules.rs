@@ -60,6 +60,7 @@ const SHIPPED: &[Shipped] = shipped![
     "conv3d" for 70;
     "matvec" for 70, 80;
     "saturation" for 70;
+    "transfer" for 70;
     "latency" for 70;
 ];
 

@@ -10,49 +10,20 @@ use serde_json::json;
 
 use super::CudaDevice;
 use super::clock::{self, Clock, End};
+use super::copies::{Copies, Lane};
 use super::error::{at_work, raw};
-use crate::device::{Device as _, DeviceError, GUARD_WORDS, Program, STATUS_START, Timing, Variant, Verification};
+use super::identity;
+use super::memory::{Memory, poison};
+use crate::device::{Device as _, DeviceError, Program, STATUS_START, Timing, Variant, Verification, machine};
 use crate::pattern::data::POISON;
-use crate::pattern::{Arg, Buffer, Content, Data, Launch, Plan, Way, Work, eviction_bytes};
+use crate::pattern::{Arg, Buffer, BufferCopy, Content, Data, Launch, Plan, Way, Work, eviction_bytes};
 
-const GUARD_BYTES: u64 = GUARD_WORDS * 4;
 /// Launches of a long check where the driver limits them. GeForce cards compute in f64 at 1/64 of
 /// their f32 rate, so a check takes far longer than the case that it checks.
 const SLICES_LIMITED: u64 = 64;
 
 /// Enough blocks to keep any card's memory busy; kernels that fill stride over the rest.
 const FILLING_BLOCKS: u32 = 2048;
-
-/// Memory of one buffer of a plan. Each is an allocation of its own and of its exact length,
-/// so that tools which watch memory see a step beyond it; outputs have guards within theirs.
-struct Memory {
-    allocation: DeviceBuffer<u32>,
-    /// Words before the buffer and after it.
-    guard: u64,
-}
-
-impl Memory {
-    fn new(buffer: &Buffer) -> Result<Self, DeviceError> {
-        let guard = if buffer.content == Content::Poison { GUARD_WORDS } else { 0 };
-        let words = usize::try_from(buffer.bytes / 4 + 2 * guard)
-            .map_err(|_| DeviceError::OutOfMemory(format!("{} bytes exceed this machine's addresses", buffer.bytes)))?;
-        // SAFETY: any bit pattern is a valid word, and `load` and `prepare` fill all of it.
-        let allocation = unsafe { DeviceBuffer::uninitialized(words) };
-        let allocation = allocation.map_err(at_work(&format!("allocating {} MiB on the device", buffer.bytes >> 20)))?;
-        Ok(Self { allocation, guard })
-    }
-
-    /// Where the buffer begins.
-    fn address(&self) -> u64 {
-        self.allocation.as_device_ptr().as_raw() + self.guard * 4
-    }
-
-    /// Where the guards begin, on both sides.
-    fn guards(&self) -> Option<[u64; 2]> {
-        let start = self.allocation.as_device_ptr().as_raw();
-        (self.guard > 0).then(|| [start, start + self.allocation.len() as u64 * 4 - GUARD_BYTES])
-    }
-}
 
 /// A kernel looked up once, with its arguments in the form that the driver takes.
 struct Ready<'a> {
@@ -80,7 +51,7 @@ impl Ready<'_> {
 /// The timed work in the form that is enqueued.
 enum Task<'a> {
     Kernel(Ready<'a>),
-    Copy { from: u64, to: u64, bytes: usize },
+    Copies(Copies),
 }
 
 /// A plan with its buffers filled and its kernels loaded.
@@ -108,7 +79,7 @@ impl<'a> CudaProgram<'a> {
     pub fn load(device: &'a mut CudaDevice, plan: &'a Plan) -> Result<Self, DeviceError> {
         let work_module = match &plan.work {
             Work::Kernel(launch) => Some(launch.module),
-            Work::Copy { .. } => None,
+            Work::Copies(_) => None,
         };
         for module in ["content", clock::MODULE, plan.check.module].into_iter().chain(work_module) {
             device.modules.ensure(module, device.capability)?;
@@ -117,20 +88,20 @@ impl<'a> CudaProgram<'a> {
         let units = device.units()?;
         let free_bytes = || mem_get_info().map(|(free, _)| free as u64).map_err(at_work("asking for the free memory"));
         let free_before = free_bytes()?;
-        let memory = plan.buffers.iter().map(Memory::new).collect::<Result<Vec<_>, _>>()?;
+        let mut memory = plan.buffers.iter().map(Memory::new).collect::<Result<Vec<_>, _>>()?;
         let taken_bytes = free_before.saturating_sub(free_bytes()?);
-        let addresses: Vec<u64> = memory.iter().map(Memory::address).collect();
+        memory.iter_mut().try_for_each(Memory::mirror)?;
         // SAFETY: any bit pattern is a valid u64, and `verify` sets the words before a check adds to them.
         let status = unsafe { DeviceBuffer::<u64>::uninitialized(STATUS_START.len()) }.map_err(at_work("allocating the status words"))?;
         let work = match plan.work {
-            Work::Kernel(ref launch) => Task::Kernel(ready(device, launch, &addresses, &[])?),
-            Work::Copy { from, to } => Task::Copy { from: addresses[from], to: addresses[to], bytes: plan.buffers[from].bytes as usize },
+            Work::Kernel(ref launch) => Task::Kernel(ready(device, launch, &addresses(&memory), &[])?),
+            Work::Copies(ref copies) => Task::Copies(Copies::new(&lanes(copies, plan, &memory)?)?),
         };
         let event = || Event::new(EventFlags::DEFAULT).map_err(at_work("creating an event"));
         let clock = Clock::new(device, units)?;
         let (data, other_memory) = (None, None);
         let (check, compared) = (plan.check.clone(), plan.compared);
-        let program = Self {
+        let mut program = Self {
             device,
             plan,
             work,
@@ -145,49 +116,30 @@ impl<'a> CudaProgram<'a> {
             start: event()?,
             end: event()?,
         };
-        for address in program.guards() {
-            program.poison(address, GUARD_BYTES)?;
+        for memory in &mut program.memory {
+            for guard in memory.guards().into_iter().filter(|guard| !guard.is_empty()) {
+                memory.poison(guard, &device.stream)?;
+            }
         }
         Ok(program)
-    }
-
-    fn addresses(&self) -> Vec<u64> {
-        self.memory.iter().map(Memory::address).collect()
-    }
-
-    /// Where the guards of all outputs begin.
-    fn guards(&self) -> impl Iterator<Item = u64> {
-        self.memory.iter().filter_map(Memory::guards).flatten()
-    }
-
-    /// Poisons memory of a buffer or a guard.
-    fn poison(&self, address: u64, bytes: u64) -> Result<(), DeviceError> {
-        // SAFETY: callers name buffers or guards, whose lengths are whole words.
-        let result = unsafe { cust::sys::cuMemsetD32Async(address, POISON, (bytes / 4) as usize, self.device.stream.as_inner()) };
-        raw("poisoning memory", result)
-    }
-
-    /// Memory of a buffer or a guard, copied here.
-    fn fetch(&self, address: u64, words: usize) -> Result<Vec<u32>, DeviceError> {
-        let mut copy = vec![0u32; words];
-        // SAFETY: `copy` has room for the words, and callers name memory of an allocation.
-        raw("reading memory", unsafe { cust::sys::cuMemcpyDtoH_v2(copy.as_mut_ptr().cast(), address, words * 4) })?;
-        Ok(copy)
     }
 
     /// How many words beside the buffers are no longer poison.
     fn stray(&self) -> Result<u64, DeviceError> {
         let mut stray = 0;
-        for address in self.guards() {
-            stray += self.fetch(address, GUARD_WORDS as usize)?.iter().filter(|&&word| word != POISON).count() as u64;
+        for memory in &self.memory {
+            for guard in memory.guards().into_iter().filter(|guard| !guard.is_empty()) {
+                stray += memory.fetch(guard)?.iter().filter(|&&word| word != POISON).count() as u64;
+            }
         }
         Ok(stray)
     }
 
-    fn fill(&self, index: usize, data: Data) -> Result<(), DeviceError> {
-        let Buffer { bytes, content } = self.plan.buffers[index];
+    fn fill(&mut self, index: usize, data: Data) -> Result<(), DeviceError> {
+        let Buffer { bytes, content, .. } = self.plan.buffers[index];
+        let (stream, memory) = (&self.device.stream, &mut self.memory[index]);
         let (kernel, seed, data_arg) = match content {
-            Content::Poison => return self.poison(self.memory[index].address(), bytes),
+            Content::Poison => return memory.poison(memory.whole(), stream),
             Content::Words { seed } => ("fill_words", seed, Some(Arg::Data)),
             Content::Numbers { seed } => ("fill_f32", seed, Some(Arg::Data)),
             Content::Doubles { seed } => ("fill_f64", seed, Some(Arg::Data)),
@@ -203,16 +155,19 @@ impl<'a> CudaProgram<'a> {
             args: [Arg::Buffer(index), Arg::U64(bytes / 4), Arg::U32(seed)].into_iter().chain(data_arg).collect(),
             body: None,
         };
-        ready(self.device, &launch, &self.addresses(), &[(Arg::Data, u64::from(data.code()))])?.launch(&self.device.stream)
+        ready(self.device, &launch, &addresses(&self.memory), &[(Arg::Data, u64::from(data.code()))])?.launch(stream)?;
+        self.memory[index].copy_down(stream)
     }
 
-    fn enqueue(&self) -> Result<(), DeviceError> {
+    /// Records the start and asks for so many executions.
+    fn enqueue(&self, executions: u32) -> Result<(), DeviceError> {
+        let CudaDevice { stream, context, .. } = self.device;
         match &self.work {
-            Task::Kernel(ready) => ready.launch(&self.device.stream),
-            &Task::Copy { from, to, bytes } => {
-                // SAFETY: both buffers hold `bytes` bytes and do not overlap.
-                raw("the copy engine", unsafe { cust::sys::cuMemcpyDtoDAsync_v2(to, from, bytes, self.device.stream.as_inner()) })
+            Task::Kernel(ready) => {
+                self.start.record(stream).map_err(at_work("recording an event"))?;
+                (0..executions).try_for_each(|_| ready.launch(stream))
             }
+            Task::Copies(copies) => copies.enqueue(executions, context, stream, &self.start),
         }
     }
 
@@ -230,6 +185,31 @@ impl<'a> CudaProgram<'a> {
     fn synchronize(&self, what: &str) -> Result<(), DeviceError> {
         self.device.stream.synchronize().map_err(at_work(what))
     }
+}
+
+impl Drop for CudaProgram<'_> {
+    fn drop(&mut self) {
+        // After an error copies may be under way, and main memory must outlive them.
+        if let Task::Copies(copies) = &self.work {
+            copies.end();
+            _ = self.device.stream.synchronize();
+        }
+    }
+}
+
+/// Where kernels find the buffers.
+fn addresses(memory: &[Memory]) -> Vec<u64> {
+    memory.iter().map(Memory::address_for_kernels).collect()
+}
+
+/// The copies between buffers.
+fn lanes(copies: &[BufferCopy], plan: &Plan, memory: &[Memory]) -> Result<Vec<Lane>, DeviceError> {
+    let side = |buffer: usize| (memory[buffer].address(), memory[buffer].is_on_device());
+    let lane = |copy: &BufferCopy| {
+        let lane = Lane::new(side(copy.from), side(copy.to), plan.buffers[copy.from].bytes as usize);
+        lane.ok_or_else(|| DeviceError::Failed("the engines of a card copy nothing within main memory".into()))
+    };
+    copies.iter().map(lane).collect()
 }
 
 /// Looks a kernel up and sets its arguments; `bound` has the values of those that a plan leaves open.
@@ -263,9 +243,15 @@ impl Program for CudaProgram<'_> {
                 variant.insert("block".into(), json!(ready.block));
                 variant.insert("target".into(), json!(self.device.modules.target(ready.module)));
             }
-            Task::Copy { .. } => {
-                variant.insert("call".into(), json!("cuMemcpyDtoDAsync"));
+            Task::Copies(copies) => {
+                variant.insert("call".into(), json!(copies.names().join(" + ")));
             }
+        }
+        // Main memory that hangs on another processor than the card takes a longer way.
+        if self.memory.iter().any(|memory| !memory.is_on_device())
+            && let Some(node) = identity::pci_address(self.device).ok().and_then(|address| machine::numa_node(&address))
+        {
+            variant.insert("card_numa_node".into(), json!(node));
         }
         variant
     }
@@ -274,10 +260,7 @@ impl Program for CudaProgram<'_> {
         let stream = &self.device.stream;
         self.clock.clear(stream)?;
         self.clock.stamp(stream, End::Before)?;
-        self.start.record(stream).map_err(at_work("recording an event"))?;
-        for _ in 0..executions {
-            self.enqueue()?;
-        }
+        self.enqueue(executions)?;
         self.end.record(stream).map_err(at_work("recording an event"))?;
         self.clock.stamp(stream, End::After)?;
         self.synchronize("running the case")?;
@@ -286,7 +269,7 @@ impl Program for CudaProgram<'_> {
     }
 
     fn take(&mut self, way: &Way) -> Result<(), DeviceError> {
-        self.work = Task::Kernel(ready(self.device, &way.work, &self.addresses(), &[])?);
+        self.work = Task::Kernel(ready(self.device, &way.work, &addresses(&self.memory), &[])?);
         (self.check, self.compared) = (way.check.clone(), way.compared);
         Ok(())
     }
@@ -297,7 +280,7 @@ impl Program for CudaProgram<'_> {
             // SAFETY: any bit pattern is a valid word, and all of it is set below.
             let memory = unsafe { DeviceBuffer::uninitialized(words as usize) };
             let memory = memory.map_err(at_work("allocating memory to fill the caches with"))?;
-            self.poison(memory.as_device_ptr().as_raw(), words * 4)?;
+            poison(memory.as_device_ptr().as_raw(), words as usize, &self.device.stream)?;
             self.other_memory = Some(memory);
         }
         let Some(memory) = &self.other_memory else { return Ok(()) };
@@ -327,6 +310,8 @@ impl Program for CudaProgram<'_> {
         for (index, word) in STATUS_START.into_iter().enumerate() {
             self.set_status(index, word)?;
         }
+        let outputs = self.memory.iter().zip(&self.plan.buffers).filter(|(_, buffer)| buffer.content == Content::Poison);
+        outputs.into_iter().try_for_each(|(memory, _)| memory.copy_up(&self.device.stream))?;
         let check = &self.check;
         let slices = if self.device.launch_limited()? && check.args.contains(&Arg::Slices) { SLICES_LIMITED } else { 1 };
         for slice in 0..slices {
@@ -338,7 +323,7 @@ impl Program for CudaProgram<'_> {
                 Arg::Status => Some((arg, self.status.as_device_ptr().as_raw())),
                 _ => None,
             });
-            ready(self.device, check, &self.addresses(), &bound.collect::<Vec<_>>())?.launch(&self.device.stream)?;
+            ready(self.device, check, &addresses(&self.memory), &bound.collect::<Vec<_>>())?.launch(&self.device.stream)?;
         }
         self.synchronize("checking the results")?;
         let mut status = STATUS_START;
@@ -347,14 +332,15 @@ impl Program for CudaProgram<'_> {
     }
 
     fn read(&mut self, buffer: usize) -> Result<Vec<u32>, DeviceError> {
-        self.fetch(self.memory[buffer].address(), (self.plan.buffers[buffer].bytes / 4) as usize)
+        let memory = &self.memory[buffer];
+        memory.fetch(memory.whole())
     }
 
     fn alter(&mut self, buffer: usize, change: &dyn Fn(&mut [u32])) -> Result<(), DeviceError> {
-        let memory = &self.memory[buffer];
-        let mut words = self.fetch(memory.address(), memory.allocation.len() - memory.guard as usize)?;
+        let memory = &mut self.memory[buffer];
+        let part = memory.with_guard();
+        let mut words = memory.fetch(part.clone())?;
         change(&mut words);
-        // SAFETY: the words came from there.
-        raw("writing memory", unsafe { cust::sys::cuMemcpyHtoD_v2(memory.address(), words.as_ptr().cast(), words.len() * 4) })
+        memory.store(part.start, &words)
     }
 }

@@ -79,11 +79,13 @@ impl HostDevice {
 
 impl Device for HostDevice {
     fn facts(&self) -> Result<Facts, DeviceError> {
+        // What is held goes to the next plan, so it is as good as free.
+        let free_bytes = machine::memory().available_bytes.saturating_add(self.arena.held_bytes());
         Ok(Facts {
             kind: DeviceKind::Host,
             cache_bytes: self.cache.clone().ok(),
-            // What is held goes to the next plan, so it is as good as free.
-            free_bytes: machine::memory().available_bytes.saturating_add(self.arena.held_bytes()),
+            free_bytes,
+            main_free_bytes: free_bytes,
             units: self.workers(),
             threads_per_unit: 1,
             capability: None,
@@ -578,7 +580,7 @@ mod tests {
         work.args.pop();
         let error = device.program(&plan).err().unwrap();
         assert_eq!(error, DeviceError::Unsupported("the host has no kernel 'stream_copy' in 'stream' with such arguments".into()));
-        plan.work = Work::Copy { from: 1, to: 0 };
+        plan.work = Work::Copies(vec![crate::pattern::BufferCopy { from: 1, to: 0 }]);
         assert!(matches!(device.program(&plan), Err(DeviceError::Unsupported(_))));
     }
 
