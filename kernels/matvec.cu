@@ -25,7 +25,7 @@ struct Place {
     u32 matrix, row;
 };
 
-__device__ __forceinline__ Place place_of(u64 rows, u32 rows_of_warp) {
+__device__ __forceinline__ Place stand_of(u64 rows, u32 rows_of_warp) {
     u32 block;
     asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
     const u32 rows_of_block = WARPS * rows_of_warp;
@@ -52,7 +52,7 @@ __device__ __forceinline__ float add2(u32 a, u32 b, float sum) {
 template <u32 BATCH> __device__ __forceinline__ void with_fma(float *y, const uint4 *w, const uint4 *x, u64 rows, u64 columns) {
     const u32 lane = threadIdx.x % 32;
     const u32 vectors = (u32)columns / VECTOR;
-    const Place place = place_of(rows, FMA_ROWS);
+    const Place place = stand_of(rows, FMA_ROWS);
     const uint4 *own[FMA_ROWS], *inputs[BATCH];
 #pragma unroll
     for (u32 r = 0; r < FMA_ROWS; r++) {
@@ -94,7 +94,7 @@ template <u32 BATCH> __device__ __forceinline__ void with_fma(float *y, const ui
             inputs[n] += 32 * FMA_VECTORS;
         }
     }
-    const Place to = place_of(rows, FMA_ROWS);
+    const Place to = stand_of(rows, FMA_ROWS);
 #pragma unroll
     for (u32 r = 0; r < FMA_ROWS; r++) {
 #pragma unroll
@@ -221,7 +221,7 @@ template <u32 BATCH, u32 TILES> __device__ __forceinline__ void with_mma(float *
     __shared__ Inputs<BATCH> inputs[MMA_CHUNKS];
     const u32 group = threadIdx.x % 32 / MMA_LANES, at = threadIdx.x % MMA_LANES;
     const u32 vectors = (u32)columns / VECTOR;
-    const Place place = place_of(rows, TILES * MMA_ROWS);
+    const Place place = stand_of(rows, TILES * MMA_ROWS);
     const u32 first = threadIdx.x % MMA_VECTORS;
     x += (u64)(place.matrix * BATCH + threadIdx.x / MMA_VECTORS) * vectors + first;
     const uint4 *own[2 * TILES];
@@ -255,7 +255,7 @@ template <u32 BATCH, u32 TILES> __device__ __forceinline__ void with_mma(float *
             own[r] += MMA_CHUNKS * MMA_VECTORS;
         }
     }
-    const Place to = place_of(rows, TILES * MMA_ROWS);
+    const Place to = stand_of(rows, TILES * MMA_ROWS);
 #pragma unroll
     for (u32 tile = 0; tile < TILES; tile++) {
 #pragma unroll

@@ -10,7 +10,9 @@ use super::telemetry::{Sampled, summarise};
 use super::tune::{self, Found};
 use super::{Bounds, Budget, Samples, sample, statistics, stop_rules, verdict, verify, warm_up};
 use crate::device::{Device, DeviceError, Program, Variant, Verification};
-use crate::pattern::{CacheState, Case, Data, DeviceKind, Facts, Form, Level, Parameters, Profile, Told, Ways, link_directions};
+use crate::pattern::{
+    CacheState, Case, Data, DeviceKind, Facts, Form, Level, Parameters, Profile, Told, Ways, link_directions, pattern_of,
+};
 use crate::record::{Claim, Measurement, Missing, Peaks, Status, Tuning, TuningSource, known};
 
 /// The run was ended by the user; the document holds the finished cases.
@@ -127,7 +129,7 @@ fn observe(
     let tuning = match (&case.ways, chosen) {
         (Some(ways), Some(chosen)) => {
             let best_ns = statistics::median(&samples.ns);
-            let tuning = tune::compare(program.as_mut(), case, ways, settings.data, chosen, best_ns, go_on)?;
+            let tuning = tune::compare(program.as_mut(), case, ways, settings, chosen, best_ns, go_on)?;
             if tuning.is_none() {
                 return Ok(None);
             }
@@ -202,7 +204,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
     let latency_cycles = latency_ns.zip(sm_clock_mhz).map(|(ns, mhz)| ns * mhz / 1e3).ok_or("there is no latency_ns, or no clock");
     let latency_cycles = known(&mut missing, "latency_cycles", latency_cycles.map_err(str::to_owned));
     let mut notes = [case.notes.clone(), observed.told.notes].concat();
-    let compute_utilization = known(&mut missing, "compute_utilization", utilization(case, achieved_gflops, peaks));
+    let compute_utilization = known(&mut missing, "compute_utilization", utilization(case, achieved_gflops, facts, peaks));
     if compute_utilization.is_some_and(|utilization| utilization > 1.0) {
         notes.push("above the arithmetic peak that this run measured: that was too low, so repeat the run on an idle machine".to_owned());
     }
@@ -334,13 +336,16 @@ const NO_PEAK: &str = "no arithmetic peak of this type is measured";
 
 /// Achieved over the measured peak of the case's pipe. A compute case refers to
 /// the best of its pipe, itself included.
-fn utilization(case: &Case, achieved_gflops: f64, peaks: &Peaks) -> Result<f64, String> {
+fn utilization(case: &Case, achieved_gflops: f64, facts: &Facts, peaks: &Peaks) -> Result<f64, String> {
     let Some(pipe) = case.compute_pipe else { return if case.flops == 0 { Ok(0.0) } else { Err(NO_PEAK.into()) } };
     let measured = peaks.compute_measured_gflops(pipe.name());
     let own = (pipe.peak_case() == case.id).then_some(achieved_gflops);
     match measured.into_iter().chain(own).max_by(f64::total_cmp) {
         Some(peak) => Ok(achieved_gflops / peak),
-        None => Err(format!("{} gave no sound figure in this run", pipe.peak_case())),
+        None if pattern_of(&pipe.peak_case()).is_some_and(|pattern| pattern.case(&pipe.peak_case(), facts).is_ok()) => {
+            Err(format!("{} gave no sound figure in this run", pipe.peak_case()))
+        }
+        None => Err(NO_PEAK.into()),
     }
 }
 

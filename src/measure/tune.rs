@@ -1,9 +1,9 @@
 //! Finds the best of the ways in which a case can be written, and how easily that is reached.
 
 use super::sampling::timed;
-use super::{statistics, verify};
+use super::{Settings, statistics, verify};
 use crate::device::{DeviceError, Program};
-use crate::pattern::{Case, Data, Form, Way, Ways};
+use crate::pattern::{CacheState, Case, Form, Way, Ways};
 use crate::record::{InFlight, Missing, Tuning, TuningSource, known};
 
 /// A way is timed in so many pieces, of which the median counts.
@@ -162,11 +162,17 @@ pub fn compare(
     program: &mut dyn Program,
     case: &Case,
     ways: &Ways,
-    data: Data,
+    settings: Settings,
     (found, source): (Found, TuningSource),
     best_ns: f64,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<Tuning>, DeviceError> {
+    if settings.cache == CacheState::Cold {
+        let hot = || "on hot caches alone the other ways are timed".to_owned();
+        let missing = ["naive_gbps", "ease_kib_per_unit"].map(|field| (field.to_owned(), hot())).into();
+        let (naive_gbps, ease_kib_per_unit, in_flight) = (None, None, Vec::new());
+        return Ok(Some(Tuning { form: found.form, source, tried: found.tried, naive_gbps, ease_kib_per_unit, in_flight, missing }));
+    }
     let gbps = |ns: f64| case.bytes.requested() as f64 / ns;
     let mut in_flight = Vec::with_capacity(ways.ladder.len());
     for rung in &ways.ladder {
@@ -177,7 +183,8 @@ pub fn compare(
         in_flight.push(InFlight { kib_per_unit: rung.in_flight_bytes_per_unit as f64 / 1024.0, gbps: gbps(ns) });
     }
     let naive_ns = time(program, &ways.naive, PIECES, f64::INFINITY)?;
-    let naive = if verify(program, &case.plan, data)?.passed() { Ok(gbps(naive_ns)) } else { Err("its results were wrong".to_owned()) };
+    let naive =
+        if verify(program, &case.plan, settings.data)?.passed() { Ok(gbps(naive_ns)) } else { Err("its results were wrong".to_owned()) };
     let mut missing = Missing::new();
     let ease = if ways.ladder.is_empty() {
         Err("the case loads nothing".to_owned())

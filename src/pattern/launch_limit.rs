@@ -1,7 +1,7 @@
 //! Cards that drive a display, and all cards on some systems, have a driver that ends a kernel after
 //! a few seconds and takes the context with it.
 
-use super::{Case, Facts, PlanError};
+use super::{Case, Facts, PlanError, Work};
 
 /// The longest that a launch may take on such a card, in seconds: half of what the strictest driver grants.
 const MOST_S: f64 = 1.0;
@@ -12,7 +12,11 @@ const LEAST_BYTES_PER_S_PER_UNIT: f64 = 1e9;
 
 /// The longest that one execution of the case may take, in seconds.
 fn longest_s(case: &Case, facts: &Facts) -> f64 {
-    let units = f64::from(facts.units);
+    let launched = match &case.plan.work {
+        Work::Kernel(launch) => launch.grid,
+        _ => facts.units,
+    };
+    let units = f64::from(launched.min(facts.units).max(1));
     let moved = case.bytes.requested().max(case.bytes.compulsory) as f64;
     case.flops as f64 / (units * LEAST_FLOPS_PER_UNIT) + moved / (units * LEAST_BYTES_PER_S_PER_UNIT)
 }
@@ -27,7 +31,7 @@ pub fn fits_a_launch(case: &Case, facts: &Facts) -> Result<(), PlanError> {
         return Ok(());
     }
     Err(PlanError::TooLarge(format!(
-        "'{}' might run for {longest_s:.1} s, and the driver of this card, which may drive a display, ends kernels after a few seconds: choose a smaller size after '@'",
+        "'{}' might run for {longest_s:.1} s, and the driver of this card, which may drive a display, ends kernels after a few seconds: choose a smaller size",
         case.id
     )))
 }

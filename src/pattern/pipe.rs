@@ -25,7 +25,7 @@ impl Pipe {
         }
     }
 
-    /// The id of the case that measures this pipe's peak.
+    /// The id of the case that measures this pipe's peak; not every pipe has one yet.
     pub fn peak_case(self) -> CaseId {
         CaseId::new(&format!("compute/{}", self.name()))
     }

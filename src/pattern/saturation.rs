@@ -66,7 +66,8 @@ impl Pattern for Saturation {
         let ["read", text] = id.parts()[..] else { return Err(unknown()) };
         let units: u32 = text.parse().ok().filter(|n: &u32| n.to_string() == text).ok_or_else(unknown)?;
         if units == 0 || units > facts.units {
-            return Err(PlanError::Invalid(format!("'{id}': this device has {} {what}; choose from 1 to {0}", facts.units)));
+            let few = format!("'{id}': this device has {} {what}; choose from 1 to {0}", facts.units);
+            return Err(if units == 0 { PlanError::Invalid(few) } else { PlanError::Unsupported(few) });
         }
         let sizing = size_of(id, facts, 1, TILE_BYTES)?;
         let array = sizing.bytes_each;

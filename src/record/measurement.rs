@@ -236,8 +236,6 @@ impl Measurement {
             return;
         }
         explain_absent(&mut self.missing, "fraction_of_link", self.fraction_of_link.as_ref());
-        explain_absent(&mut self.missing, "latency_ns", self.latency_ns.as_ref());
-        explain_absent(&mut self.missing, "latency_cycles", self.latency_cycles.as_ref());
         explain_absent(&mut self.missing, "theoretical_gflops", self.theoretical_gflops.as_ref());
         explain_absent(&mut self.missing, "fraction_of_theoretical", self.fraction_of_theoretical.as_ref());
         explain_absent(&mut self.missing, "footprint_bytes", self.footprint_bytes.as_ref());

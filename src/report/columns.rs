@@ -354,7 +354,7 @@ mod tests {
         let mut notes = Footnotes::default();
         let both = run.measurements.iter().find(|row| row.id == "transfer/both/pinned").unwrap();
         assert_eq!(cells(both, &mut notes)[1..4], ["101.0", "-", "80.1"]);
-        assert_eq!(cells(both, &mut notes)[10], "ok");
+        assert_eq!(cells(both, &mut notes)[12], "ok");
         let says = remarks(&run, &notes).join("\n");
         assert!(says.contains("of 63.0 GB/s in each direction") && !says.contains("mixed"), "{says}");
         run.measurements[0].verdict = Some(Verdict::AbovePeak);
@@ -374,7 +374,7 @@ mod tests {
     fn what_the_other_ways_of_a_row_gave_is_shown_and_explained_where_a_run_has_it() {
         let run = h200_tuned();
         let cells = cells(&run.measurements[1], &mut Footnotes::default());
-        assert_eq!(cells[..5], ["stream/read/f32", "4690.3", "97.4", "51.8", "21.5"]);
+        assert_eq!(cells[..6], ["stream/read/f32", "4690.3", "97.4", "-", "51.8", "21.5"]);
         let text = remarks(&run, &Footnotes::default()).join("\n");
         assert!(text.contains("naive: what the simplest kernel reaches") && text.contains("ease: KiB of loads"), "{text}");
         let text = remarks(&h200(), &Footnotes::default()).join("\n");

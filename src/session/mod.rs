@@ -18,7 +18,7 @@ mod run;
 mod together;
 
 pub use child::{ServeError, serve};
-pub use forms::{Forms, forms_file};
+pub use forms::{CACHE_VARIABLE, Forms, forms_file};
 pub use plans::Plans;
 pub use process::{CHILD_COMMAND, probe, start};
 pub use run::{Event, Heard, Session, SessionError, Start, Worker};

@@ -164,7 +164,7 @@ impl Together<'_> {
                             &member.device,
                             member.plans,
                             member.run,
-                            Forms::found_in(member.run, member.plans),
+                            Forms::used_by(member.run),
                             due.to_vec(),
                         )))
                     };
@@ -235,7 +235,9 @@ fn common<'a>(members: &[Member<'a>]) -> Vec<Vec<&'a Case>> {
         let id = id.to_string();
         run.measurements.iter().any(|row| row.id == id && row.status == Status::Ok)
     };
-    let on = |member: &Member<'a>, id: &CaseId| member.plans.case(id).filter(|_| has_figures(member.run, id));
+    // What a latency costs under contention is another question than what a bandwidth does.
+    let is_bandwidth = |case: &&Case| case.accesses.is_none();
+    let on = |member: &Member<'a>, id: &CaseId| member.plans.case(id).filter(is_bandwidth).filter(|_| has_figures(member.run, id));
     first.plans.planned().iter().filter_map(|(id, _)| members.iter().map(|member| on(member, id)).collect()).collect()
 }
 
@@ -251,7 +253,7 @@ fn begin(member: &mut Member, cases: &[Vec<&Case>]) -> Result<(), SaveError> {
     for row in member.run.measurements.iter_mut().filter(|row| row.status == Status::Ok) {
         let why = match cases.iter().any(|on_each| on_each[0].id.to_string() == row.id) {
             true => "the run ended before the devices were measured together",
-            false => "not measured together: not all of the devices have figures of this case",
+            false => "not measured together: a latency, or not all of the devices have figures of this case",
         };
         row.missing.insert("contention".into(), why.into());
     }

@@ -4,6 +4,7 @@
 
 use assert_cmd::Command;
 use hbmark::device::cuda::driver::DRIVER_VARIABLE;
+use hbmark::session::CACHE_VARIABLE;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -11,7 +12,9 @@ use std::sync::OnceLock;
 /// The program, with no colour and no inherited choice of driver.
 pub fn hbmark() -> Command {
     let mut command = Command::cargo_bin("hbmark").expect("the program was built");
-    command.env_remove("HBMARK_CUDA_DRIVER").env("NO_COLOR", "1");
+    // What searches find on a fake card is not for real ones.
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    command.env_remove("HBMARK_CUDA_DRIVER").env(CACHE_VARIABLE, cache).env("NO_COLOR", "1");
     command
 }
 

@@ -149,8 +149,7 @@ fn part(share: Share, elements: u64) -> std::ops::Range<u64> {
     share.of(elements, GRAIN)
 }
 
-/// The task that carries out a launch: the check's name, which stands for the type as well, is that of the launch
-/// without the element's name.
+/// The task that carries out a launch, whose name ends in the element's type.
 pub(super) fn kernel(launch: &Launch, loaded: &Loaded) -> Result<Timed, DeviceError> {
     let Some((operation, element)) = launch.kernel.strip_prefix("stream_").and_then(|name| name.rsplit_once('_')) else {
         return Err(loaded.unknown(launch));

@@ -208,7 +208,10 @@ impl Layout<'_> {
             let kernel = family.kernel(16, unroll, false)?;
             let block = if threads < 256 { 64 } else { 128 };
             let in_flight_bytes_per_unit = u64::from(threads * unroll * 16) * arrays;
-            Some(Rung { in_flight_bytes_per_unit, way: self.way(kernel, block, Some(threads / block)) })
+            let way = self.way(kernel, block, Some(threads / block));
+            // Of a small array fewer threads have a tile.
+            let all_busy = way.work.grid == self.facts.units * (threads / block);
+            all_busy.then_some(Rung { in_flight_bytes_per_unit, way })
         };
         // A write loads nothing; two arrays of eight vectors a thread are more registers than so many threads have.
         let fits = |&(threads, unroll): &(u32, u32)| threads <= self.facts.threads_per_unit && arrays > 0 && (arrays == 1 || unroll < 8);
