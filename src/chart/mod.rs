@@ -23,6 +23,7 @@ mod panel;
 mod raster;
 mod rows;
 mod saturation;
+mod soak;
 mod stride;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -109,7 +110,7 @@ trait Chart: Sized {
 }
 
 /// Every chart.
-pub(crate) const NAMES: [&str; 11] = [
+pub(crate) const NAMES: [&str; 12] = [
     bandwidth::Bandwidth::NAME,
     stride::Stride::NAME,
     footprint::Footprint::NAME,
@@ -120,6 +121,7 @@ pub(crate) const NAMES: [&str; 11] = [
     saturation::Saturation::NAME,
     latency::Latency::NAME,
     loaded_latency::LoadedLatency::NAME,
+    soak::SoakChart::NAME,
     cards::Cards::NAME,
 ];
 
@@ -146,6 +148,7 @@ pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
     draw_each::<saturation::Saturation>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<latency::Latency>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<loaded_latency::LoadedLatency>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<soak::SoakChart>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<cards::Cards>(&groups_of_cards(runs), "no run of a GPU was given", dir, &mut drawn)?;
     remove_stale(dir, &drawn.files)?;
     Ok(drawn)

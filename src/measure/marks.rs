@@ -15,7 +15,7 @@ const CLOCK_MOVED_FRACTION: f64 = 0.05;
 const NO_THROTTLE: [&str; 2] = ["GpuIdle", "ApplicationsClocksSetting"];
 
 /// Whether a reason for lower clocks is a limit of power or temperature, or the like.
-pub(super) fn is_limit(reason: &str) -> bool {
+pub(crate) fn is_limit(reason: &str) -> bool {
     !NO_THROTTLE.contains(&reason)
 }
 

@@ -17,6 +17,7 @@ mod verification;
 
 pub use case::{Interrupted, Measured, Particulars, Settings, failed, measure};
 pub use fault::{Fault, Outcome, with_fault, wrong_ways};
+pub(crate) use marks::is_limit;
 pub use sampling::{Budget, Count, Noise, Samples, Stable, StopRule, TimeLimit, sample, stop_rules, warm_up};
 pub use soak::Soaking;
 pub use together::{Window, measure_together};

@@ -77,13 +77,8 @@ pub(super) fn soak(
         }
         let timing = timed(program, executions)?;
         readings.extend(poller.iter().flat_map(Poller::so_far));
-        let piece = Piece {
-            at_s: spent_s,
-            seconds: timing.ns / 1e9,
-            executions,
-            sm_clock_mhz: timing.sm_clock_mhz,
-            readings: readings.len(),
-        };
+        let piece =
+            Piece { at_s: spent_s, seconds: timing.ns / 1e9, executions, sm_clock_mhz: timing.sm_clock_mhz, readings: readings.len() };
         spent_s += piece.seconds;
         pieces.push(piece);
         on(spent_s);
@@ -91,7 +86,13 @@ pub(super) fn soak(
     let readings = match poller.and_then(Poller::end) {
         Ok((rest, _)) => Ok([readings, rest].concat()),
         // Of sensors that hang at last, what they told before stands.
-        Err(why) => if readings.is_empty() { Err(why) } else { Ok(readings) },
+        Err(why) => {
+            if readings.is_empty() {
+                Err(why)
+            } else {
+                Ok(readings)
+            }
+        }
     };
     Ok(Some(Soaked { asked_s, pieces, readings, verification: program.check()? }))
 }

@@ -29,7 +29,14 @@ pub enum Event<'a> {
     /// A case begins.
     Started(&'a CaseId),
     /// It was measured, and so many of the seconds of its soak are over.
-    Soaked { id: &'a CaseId, seconds: f64, of: u64 },
+    Soaked {
+        /// The case.
+        id: &'a CaseId,
+        /// How many are over.
+        seconds: f64,
+        /// How many there are.
+        of: u64,
+    },
     /// A case has ended; the document is saved after this.
     Finished(&'a Measurement),
 }
