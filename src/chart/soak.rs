@@ -64,11 +64,15 @@ impl Chart for SoakChart {
         ];
         panels.retain(Curves::has_values);
 
-        let reading = "One case without a pause: each point is the mean bandwidth, requested bytes over their time, until the next point; \
-                       1 GB/s = 10⁹ bytes a second. The clock is the median, as the work itself saw it; temperatures are the highest, as \
-                       the driver tells them.";
+        let mut reading =
+            "One case without a pause: each point is the mean bandwidth, requested bytes over their time, until the next point; \
+                       1 GB/s = 10⁹ bytes a second."
+                .to_owned();
+        if panels.len() > 1 {
+            reading += " The clock is the median, as the work itself saw it; temperatures are the highest, as the driver tells them.";
+        }
         let (of_runs, shared) = rows.legend(|color, _| Symbol::Line(color, false), |_, _| Vec::new());
-        let mut caption = rows.caption(reading, shared);
+        let mut caption = rows.caption(&reading, shared);
         caption.extend(drawn.iter().map(|one| format!("{}: {}", name(group, one), said(one.soak))));
         let undrawn: Vec<String> =
             soaks[drawn.len()..].iter().map(|(run, row, _)| format!("{}, {}", group.name(*run), words::clean(&row.id))).collect();

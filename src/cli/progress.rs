@@ -33,18 +33,22 @@ impl Progress {
             Event::Started(id) => self.bar.set_message(id.to_string()),
             // Over its seconds meanwhile.
             Event::Soaked { id, seconds, of } => {
-                self.bar.set_length(of);
-                self.bar.set_position(seconds as u64);
-                self.bar.set_prefix(" s");
                 self.bar.set_message(format!("soak of {id}"));
+                self.stand_at(seconds as u64, of, " s");
             }
             Event::Finished(_) => {
                 self.finished.set(self.finished.get() + 1);
-                self.bar.set_length(self.cases);
-                self.bar.set_position(self.finished.get());
-                self.bar.set_prefix("");
+                self.stand_at(self.finished.get(), self.cases, "");
             }
         }
+    }
+
+    fn stand_at(&self, position: u64, of: u64, unit: &'static str) {
+        self.bar.set_prefix(unit);
+        self.bar.update(|state| {
+            state.set_pos(position);
+            state.set_len(of);
+        });
     }
 }
 

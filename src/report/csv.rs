@@ -123,7 +123,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::chart::testing::{h200, host, spoil};
+    use crate::chart::testing::{h200, h200_with_a_soak, host, spoil};
     use crate::record::Status;
 
     fn parse(runs: &[Run]) -> Vec<HashMap<String, String>> {
@@ -154,6 +154,15 @@ mod tests {
         assert_eq!(row["fraction_of_peak"], "1.25");
         assert_eq!(row["requested_read_bytes"].parse::<u64>().unwrap(), 3840 << 20);
         assert_eq!(serde_json::from_str::<serde_json::Value>(&row["parameters"]).unwrap()["array_bytes"], 3840u64 << 20);
+    }
+
+    #[test]
+    fn a_soak_is_in_the_row_of_its_case_alone() {
+        let rows = parse(&[h200_with_a_soak()]);
+        let of = |id: &str| rows.iter().find(|row| row["id"] == id).unwrap();
+        let (read, copy) = (of("stream/read/f32"), of("stream/copy/f32"));
+        assert_eq!((read["soak_s"].as_str(), read["soak_last_over_first_fraction"].as_str()), ("600.1", "0.96"));
+        assert_eq!((copy["soak_s"].as_str(), copy["soak_joules_per_gb"].as_str()), ("", ""));
     }
 
     #[test]
