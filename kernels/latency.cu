@@ -57,12 +57,17 @@ __device__ __forceinline__ void see(Control *control) {
 
 // Waits until the chase has ended or, should its block not run at the same time, until the warps of
 // this block have read all that they may. A rare look disturbs neither.
-__device__ __forceinline__ void watch(Control *control, volatile u32 *stop, volatile u32 *reading) {
-    while (*(volatile u32 *)&control->ended == POISON && *reading > 0) {
+__device__ __forceinline__ void watch(Control *control, u32 *stop, u32 *reading) {
+    while (*(volatile u32 *)&control->ended == POISON && atomicOr(reading, 0u) > 0) {
         __nanosleep(2000);
     }
-    *stop = 1;
+    atomicExch(stop, 1u);
     see(control);
+}
+
+// Whether a warp is to stop; asked by one lane, for all.
+__device__ __forceinline__ bool stopped(u32 *stop) {
+    return __any_sync(0xFFFFFFFFu, threadIdx.x % 32 == 0 && atomicOr(stop, 0u) != 0);
 }
 
 // Block 0 chases with one thread. In every other block one warp watches it, and 31 read tile after tile,
@@ -72,7 +77,7 @@ __device__ __forceinline__ void watch(Control *control, volatile u32 *stop, vola
 extern "C" __global__ void __launch_bounds__(1024, 1)
     latency_loaded(Record *records, const u32 *__restrict__ src, u64 words, Reached *reached, const u32 *links, u64 lines, u64 first, u32 steps, u64 pause, Control *control) {
     const u32 READERS = READING_BLOCK / 32 - 1;
-    __shared__ volatile u32 stop;
+    __shared__ u32 stop;
     __shared__ u32 reading;
     if (threadIdx.x == 0) {
         stop = 0;
@@ -104,14 +109,14 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     s64 next = clock64() + (s64)(pause * reader / readers);
     do {
         // All lanes of a warp go on together.
-        while (__any_sync(0xFFFFFFFFu, clock64() < next) && __all_sync(0xFFFFFFFFu, !stop)) {
+        while (__any_sync(0xFFFFFFFFu, clock64() < next) && !stopped(&stop)) {
         }
         sum += read_tile((const uint4 *)src, tile);
         tile += step;
         tile -= tile < tiles ? 0 : tiles;
         count++;
         next += pause;
-    } while (__all_sync(0xFFFFFFFFu, !stop) && count < steps);
+    } while (!stopped(&stop) && count < steps);
     sum = warp_sum(sum);
     if (threadIdx.x % 32 == 0) {
         records[reader] = Record{sum, count};

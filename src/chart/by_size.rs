@@ -43,8 +43,8 @@ pub(super) fn curves<'a>(
             requested.push(if sound { point(row.achieved_gbps, "GB/s") } else { None });
             compulsory.push(if sound { point(row.compulsory_gbps, "compulsory GB/s") } else { None });
         }
-        lines.push(Line { color, shape: run, dashed: true, points: compulsory });
-        lines.push(Line { color, shape: run, dashed: false, points: requested });
+        lines.push(Line { color, shape: Some(run), dashed: true, points: compulsory });
+        lines.push(Line { color, shape: Some(run), dashed: false, points: requested });
     }
     let curves = Curves { heading, axis, scale: Scale::Log(label), lines, bounds: Vec::new(), bands: Vec::new() };
     curves.has_values().then_some(curves)

@@ -14,6 +14,8 @@ use super::{Area, Outcome};
 pub(super) enum Scale {
     /// From 0 to the largest.
     Linear,
+    /// From 0 to this, whatever values there are.
+    Until(f64),
     /// By doublings, with a label, which the function writes, at each value that a line has; none where it writes nothing.
     Log(fn(u64) -> String),
 }
@@ -21,7 +23,8 @@ pub(super) enum Scale {
 /// One line.
 pub(super) struct Line {
     pub color: RGBColor,
-    pub shape: usize,
+    /// That of its markers; none leaves them out.
+    pub shape: Option<usize>,
     /// Dashed with open markers; solid with filled ones otherwise.
     pub dashed: bool,
     /// Along the axis, and the value there; none interrupts the line.
@@ -83,6 +86,7 @@ impl Curves {
         let all = || self.points().map(|(at, _)| at).chain(self.bounds.iter().map(|(at, _)| *at));
         match self.scale {
             Scale::Linear => (0.0, all().fold(f64::MIN_POSITIVE, f64::max) * 1.04),
+            Scale::Until(end) => (0.0, end),
             Scale::Log(_) => {
                 let logs = || all().map(f64::log2);
                 (logs().fold(f64::INFINITY, f64::min) - 0.5, logs().fold(f64::NEG_INFINITY, f64::max) + 0.5)
@@ -121,7 +125,7 @@ impl Curves {
         panel.draw(root)?;
 
         let labels: Vec<(f64, String)> = match self.scale {
-            Scale::Linear => ticks(self.ends().1).into_iter().filter(|(at, _)| *at <= self.ends().1).collect(),
+            Scale::Linear | Scale::Until(_) => ticks(self.ends().1).into_iter().filter(|(at, _)| *at <= self.ends().1).collect(),
             Scale::Log(label) => self.places().iter().map(|&at| (at, label(at as u64))).filter(|(_, text)| !text.is_empty()).collect(),
         };
         let labels: Vec<(i32, String)> = labels.into_iter().map(|(at, text)| (x(at), text)).collect();
@@ -145,8 +149,8 @@ impl Curves {
                 if piece.len() > 1 {
                     marks::line(root, &piece, *color, *dashed)?;
                 }
-                for point in piece {
-                    marks::marker(root, point, *shape, *color, !dashed)?;
+                for (point, shape) in piece.into_iter().filter_map(|point| Some((point, (*shape)?))) {
+                    marks::marker(root, point, shape, *color, !dashed)?;
                 }
             }
         }
@@ -174,6 +178,23 @@ impl Curves {
         }
         names
     }
+}
+
+/// The space between two panels.
+pub(super) const GUTTER: i32 = 30;
+
+/// Draws panels below each other, each on a scale of its own, with their vertical axes in one line.
+pub(super) fn draw_stacked<DB: DrawingBackend>(panels: &[Curves], root: &Area<DB>, at: Rect) -> Outcome<DB> {
+    let n = panels.len() as i32;
+    let height = (at.bottom - at.top - GUTTER * (n - 1)) / n;
+    let axis = |panel: &Curves| Panel::new(at, panel.heading, panel.largest()).inner.left;
+    let common = panels.iter().map(axis).max().unwrap_or(at.left);
+    for (panel, n) in panels.iter().zip(0..) {
+        let top = at.top + n * (height + GUTTER);
+        let left = at.left + common - axis(panel);
+        panel.draw(root, Rect { left, top, bottom: top + height, ..at }, panel.largest())?;
+    }
+    Ok(())
 }
 
 /// The name of a band, placed.

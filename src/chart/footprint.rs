@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::curves::{Band, Curves, Line, Scale};
+use super::curves::{Band, Curves, GUTTER, Line, Scale, draw_stacked};
 use super::marks::Symbol;
 use super::page::{Page, Rect};
 use super::rows::{Group, Rows};
@@ -15,9 +15,9 @@ use crate::record::Measurement;
 
 /// The heading of the panel whose plateaus are named.
 const READ: &str = "Read, GB/s";
-/// The height of one panel, and the space between two.
+/// The height of one panel.
 const PANEL_HEIGHT: i32 = 480;
-const GUTTER: i32 = 30;
+
 pub(super) struct Footprint {
     page: Page,
     panels: Vec<Curves>,
@@ -84,13 +84,7 @@ impl Chart for Footprint {
     }
 
     fn plot<DB: DrawingBackend>(&self, root: &Area<DB>, at: Rect) -> Outcome<DB> {
-        let n = self.panels.len() as i32;
-        let height = (at.bottom - at.top - GUTTER * (n - 1)) / n;
-        for (panel, n) in self.panels.iter().zip(0..) {
-            let top = at.top + n * (height + GUTTER);
-            panel.draw(root, Rect { top, bottom: top + height, ..at }, panel.largest())?;
-        }
-        Ok(())
+        draw_stacked(&self.panels, root, at)
     }
 }
 
@@ -123,7 +117,7 @@ fn lines<'a>(group: &'a Group<'a>, rows: &mut Rows<'a>, operation: &str, heading
             };
             let points: Vec<_> = found.into_iter().map(&mut point).collect();
             if points.iter().any(Option::is_some) {
-                lines.push(Line { color, shape: run, dashed, points });
+                lines.push(Line { color, shape: Some(run), dashed, points });
             }
         }
     }

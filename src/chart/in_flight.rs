@@ -106,7 +106,7 @@ fn panel<'a>(group: &'a Group<'a>, rows: &mut Rows<'a>, operation: &str, heading
             continue;
         }
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        lines.push(Line { color, shape: run, dashed: false, points: points.into_iter().map(Some).collect() });
+        lines.push(Line { color, shape: Some(run), dashed: false, points: points.into_iter().map(Some).collect() });
         bounds.extend(tuning.ease_kib_per_unit.filter(|kib| usable(*kib)).map(|kib| (kib, color)));
     }
     let axis = "KiB in flight a multiprocessor, log scale";

@@ -39,7 +39,7 @@ pub(super) fn lines<'a>(
             let mut of_run: Vec<_> = measured.iter().filter_map(|row| Some((number_of(&row.id, pattern, operation)?, row))).collect();
             of_run.sort_by_key(|(number, _)| *number);
             let points = of_run.into_iter().map(|(number, row)| if rows.sound(run, row) { point(rows, run, row, number) } else { None });
-            Line { color, shape: run, dashed: false, points: points.collect() }
+            Line { color, shape: Some(run), dashed: false, points: points.collect() }
         })
         .collect()
 }

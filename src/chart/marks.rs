@@ -29,6 +29,8 @@ pub(super) enum Symbol {
     Tick,
     /// A bound across a panel.
     Threshold,
+    /// A run's line, which may be dashed.
+    Line(RGBColor, bool),
     /// A line with filled markers.
     Solid,
     /// A dashed line with open markers.
@@ -53,6 +55,7 @@ impl Symbol {
             Self::Whisker => whisker(root, middle, y - 12, y + 12),
             Self::Tick => tick(root, middle - 16, middle + 16, y),
             Self::Threshold => threshold(root, from, to, y),
+            Self::Line(color, dashed) => line(root, &[(from, y), (to, y)], color, dashed),
             Self::Solid => {
                 line(root, &[(from, y), (to, y)], INK, false)?;
                 marker(root, (middle, y), 0, INK, true)

@@ -25,7 +25,7 @@ impl Chart for Matvec {
         let mut rows = Rows::of(group);
         let (mut bandwidth, mut utilization) = (Vec::new(), Vec::new());
         for (run, color) in group.colors().into_iter().enumerate() {
-            let line = |points| Line { color, shape: run, dashed: false, points };
+            let line = |points| Line { color, shape: Some(run), dashed: false, points };
             let (mut gbps, mut percent) = (Vec::new(), Vec::new());
             for batch in batches(group) {
                 let Some(row) = group.row(run, &format!("matvec/f16/{batch}")) else { continue };

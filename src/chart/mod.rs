@@ -24,6 +24,7 @@ mod panel;
 mod raster;
 mod rows;
 mod saturation;
+mod soak;
 mod stride;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -111,7 +112,7 @@ trait Chart: Sized {
 }
 
 /// Every chart.
-pub(crate) const NAMES: [&str; 13] = [
+pub(crate) const NAMES: [&str; 14] = [
     bandwidth::Bandwidth::NAME,
     stride::Stride::NAME,
     footprint::Footprint::NAME,
@@ -124,6 +125,7 @@ pub(crate) const NAMES: [&str; 13] = [
     latency::Latency::NAME,
     loaded_latency::LoadedLatency::NAME,
     transfer::Transfer::NAME,
+    soak::SoakChart::NAME,
     cards::Cards::NAME,
 ];
 
@@ -152,6 +154,7 @@ pub fn draw_all(runs: &[Run], dir: &Path) -> Result<Drawn, ChartError> {
     draw_each::<latency::Latency>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<loaded_latency::LoadedLatency>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<transfer::Transfer>(&groups, "no run was given", dir, &mut drawn)?;
+    draw_each::<soak::SoakChart>(&groups, "no run was given", dir, &mut drawn)?;
     draw_each::<cards::Cards>(&groups_of_cards(runs), "no run of a GPU was given", dir, &mut drawn)?;
     remove_stale(dir, &drawn.files)?;
     Ok(drawn)

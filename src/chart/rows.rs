@@ -149,8 +149,13 @@ impl<'a> Rows<'a> {
 
     /// Why there is nothing to draw of the cases called `what`.
     pub(super) fn nothing(&self, what: &str) -> String {
+        self.nothing_of(&format!("of {what} at its default size"))
+    }
+
+    /// Why there is nothing to draw of rows that are so.
+    pub(super) fn nothing_of(&self, which: &str) -> String {
         if self.not_drawn.is_empty() {
-            format!("no run has a row of {what} at its default size")
+            format!("no run has a row {which}")
         } else {
             format!("no row can be drawn: {}", self.group.list(&self.not_drawn))
         }

@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn enough_are_the_fewest_with_nine_tenths_of_the_best() {
-        let line = |points: &[Option<(f64, f64)>]| Line { color: BLACK, shape: 0, dashed: false, points: points.to_vec() };
+        let line = |points: &[Option<(f64, f64)>]| Line { color: BLACK, shape: Some(0), dashed: false, points: points.to_vec() };
         assert_eq!(enough(&line(&[Some((1.0, 50.0)), None, Some((64.0, 4500.0)), Some((132.0, 4600.0))])), Some((64.0, 4500.0)));
         assert_eq!(enough(&line(&[Some((1.0, 50.0))])), Some((1.0, 50.0)));
         assert_eq!(enough(&line(&[None])), None);

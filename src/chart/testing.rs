@@ -4,8 +4,8 @@ use serde_json::{Map, json};
 
 use crate::pattern::{Bytes, Data, DeviceKind, Form, Level, Profile};
 use crate::record::{
-    Device, Ecc, Host, InFlight, Measurement, Memory, Missing, Pcie, Peak, Peaks, PowerLimits, Program, Provenance, RemappedRows, Run,
-    Status, Time, Tuning, TuningSource, Verdict, Virtualization,
+    Device, Ecc, EnergySource, Host, InFlight, Measurement, Memory, Missing, Pcie, Peak, Peaks, PowerLimits, Program, Provenance,
+    RemappedRows, Run, Soak, SoakInterval, Status, Time, Tuning, TuningSource, Verdict, Virtualization,
 };
 
 const GIB: u64 = 1 << 30;
@@ -164,6 +164,45 @@ pub(crate) fn h200_with_every_pattern() -> Run {
     for (percent, gbps, ns) in [(0, 0.0133, 601.0), (25, 1203.0, 623.0), (50, 2406.0, 661.0), (90, 4330.0, 1120.0), (100, 4560.0, 2230.0)] {
         run.measurements.push(latency_row(&format!("loaded/{percent}"), Level::Dram, gbps, ns));
     }
+    run
+}
+
+/// An H200 whose read was soaked for ten minutes: the power limit holds it back from the middle on.
+pub(crate) fn h200_with_a_soak() -> Run {
+    let mut run = h200();
+    let interval = |n: u32| {
+        let heat = 1.0 - (-f64::from(n) / 20.0).exp();
+        let late = n >= 60;
+        SoakInterval {
+            start_s: f64::from(n) * 5.0,
+            achieved_gbps: if late { 4425.6 } else { 4610.0 },
+            sm_clock_mhz: Some(if late { 1710.0 } else { 1980.0 }),
+            memory_clock_mhz: Some(3201.0),
+            temperature_gpu_c: Some(38.0 + 33.0 * heat),
+            temperature_memory_c: Some(45.0 + 43.0 * heat),
+            power_w: Some(620.0 + 70.0 * heat),
+            throttled_fraction: Some(if late { 1.0 } else { 0.0 }),
+        }
+    };
+    let row = run.measurements.iter_mut().find(|row| row.id == "stream/read/f32").expect("the run has a read");
+    row.soak = Some(Soak {
+        asked_s: 600,
+        run_s: 600.1,
+        first_10_s_gbps: 4610.0,
+        last_10_s_gbps: 4425.6,
+        last_over_first_fraction: Some(0.96),
+        joules_per_gb: Some(0.145),
+        picojoules_per_bit: Some(18.125),
+        energy_source: Some(EnergySource::Counter),
+        power_mean_w: Some(655.0),
+        power_max_w: Some(699.0),
+        temperature_gpu_max_c: Some(71.0),
+        temperature_memory_max_c: Some(88.0),
+        throttled_fraction: Some(0.5),
+        throttle_reasons: Some([("SwPowerCap".to_owned(), 0.5), ("GpuIdle".to_owned(), 0.001)].into()),
+        intervals: (0..120).map(interval).collect(),
+        missing: Missing::new(),
+    });
     run
 }
 

@@ -11,8 +11,9 @@ use super::latency::Latency;
 use super::loaded_latency::LoadedLatency;
 use super::matvec::Matvec;
 use super::saturation::Saturation;
+use super::soak::SoakChart;
 use super::stride::Stride;
-use super::testing::{footprint_row, h200, h200_tuned, h200_with_every_pattern, h200_with_footprints, host, many, spoil};
+use super::testing::{footprint_row, h200, h200_tuned, h200_with_a_soak, h200_with_every_pattern, h200_with_footprints, host, many, spoil};
 use super::transfer::Transfer;
 use super::*;
 use crate::pattern::Level;
@@ -540,7 +541,8 @@ fn many_runs_of_one_card_share_a_chart_and_a_ninth_card_begins_a_further_one() {
 
 #[test]
 fn the_same_runs_give_the_same_bytes() {
-    let runs = [many(2), vec![h200_with_footprints()]].concat();
+    let mut runs = many(2);
+    runs.extend([h200_with_footprints(), h200_with_a_soak()]);
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [a, b] = dirs.each_ref().map(|dir| draw_all(&runs, dir.path()).unwrap().files);
     assert_eq!(a.len(), 2 * NAMES.len());
@@ -737,4 +739,48 @@ fn a_long_list_of_rows_is_cut_short_with_their_number() {
     run.measurements.iter_mut().for_each(|row| row.marks.push(crate::record::Mark::Throttled));
     let text = text_of(&draw_first::<Footprint>(&[run]).unwrap());
     assert!(text.contains("and 156 more."), "{text}");
+}
+
+#[test]
+fn a_soak_shows_bandwidth_clock_and_temperatures_over_one_time_and_says_what_both_ends_were() {
+    let svg = draw_first::<SoakChart>(&[h200_with_a_soak()]).unwrap();
+    assert_well_placed(&svg);
+    let text = text_of(&svg);
+    for part in [
+        "Clock of the multiprocessors, MHz",
+        "temperature of the memory",
+        "NVIDIA H200, stream/read/f32: 4610 GB/s in the first ten seconds, 4426 in the last of 600 s (96.00 %); 0.145 J/GB",
+        "held back by SwPowerCap in 50.0 % of the readings.",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert_eq!(text.matches("time since the soak began, s").count(), 3);
+    // The time axes lie below each other: each tick stands at one place.
+    let placed = texts(&svg);
+    let ends: Vec<f32> = placed.iter().filter(|text| text.content == "500" && text.left > 500.0).map(|text| text.left).collect();
+    assert!(ends.len() == 3 && ends.iter().all(|left| *left == ends[0]), "{ends:?}");
+}
+
+#[test]
+fn without_sensors_a_soak_shows_its_bandwidth_alone() {
+    let mut run = h200_with_a_soak();
+    for at in &mut row(&mut run, "stream/read/f32").soak.as_mut().unwrap().intervals {
+        (at.sm_clock_mhz, at.temperature_gpu_c, at.temperature_memory_c) = (None, None, None);
+    }
+    let text = text_of(&draw_first::<SoakChart>(&[run]).unwrap());
+    assert_eq!(text.matches("time since the soak began, s").count(), 1);
+    assert!(!text.contains("°C") && !text.contains("temperature of"), "{text}");
+}
+
+#[test]
+fn several_soaks_are_told_apart_and_none_is_left_out_without_a_word() {
+    let mut runs = [h200_with_a_soak(), h200_with_a_soak()];
+    let soak = row(&mut runs[0], "stream/read/f32").soak.clone();
+    runs[1].measurements.iter_mut().for_each(|row| row.soak = soak.clone());
+    let svg = draw_first::<SoakChart>(&runs).unwrap();
+    assert_well_placed(&svg);
+    let text = text_of(&svg);
+    assert!(text.contains("NVIDIA H200 (1), stream/read/f32:") && text.contains("NVIDIA H200 (2), stream/copy/f32:"), "{text}");
+    assert_eq!(text.contains("for want of colours"), runs[1].measurements.len() > 7);
+    assert!(draw_first::<SoakChart>(&[h200()]).is_err_and(|why| why.contains("no run has a row with a soak")));
 }

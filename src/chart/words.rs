@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::measure;
 use crate::pattern::{CacheState, Data, DeviceKind, Level};
-use crate::record::{Mark, Measurement, Run, Status, Verdict};
+use crate::record::{Mark, Measurement, Run, Soak, Status, Verdict};
 
 /// What every table and chart of a host run says.
 pub(crate) const NOT_A_GPU: &str = "RAM of this machine, not a GPU";
@@ -167,6 +168,13 @@ pub(crate) fn mark_meaning(mark: Mark) -> &'static str {
         Mark::Shared => "another process was on the card",
         Mark::Unknown => "a mark of a newer version of the program",
     }
+}
+
+/// `held back by SwPowerCap in 50.0 % of the readings`: what limits a soak met; none where it met none, or none is known.
+pub(crate) fn held_back(soak: &Soak) -> Option<String> {
+    let limits = soak.throttle_reasons.iter().flatten().filter(|(name, _)| measure::is_limit(name));
+    let told: Vec<String> = limits.map(|(name, share)| format!("{} in {:.1} %", clean(name), share * 100.0)).collect();
+    (!told.is_empty()).then(|| format!("held back by {} of the readings", told.join(", ")))
 }
 
 /// Why a row's figures may not be drawn; none when they may.

@@ -8,7 +8,7 @@ use super::run::Args;
 use super::{Exit, Failure, note};
 use crate::catalog;
 use crate::device::{self, Selected, machine};
-use crate::pattern::{Profile, select};
+use crate::pattern::{CacheState, Profile, select};
 use crate::record::{self, DOCUMENT_NAME, Held, Peaks, Program, Run, SaveError};
 use crate::report::{self, ReportError};
 use crate::session::{self, Plans};
@@ -31,6 +31,7 @@ pub struct Ready {
 /// looked at. One device of several that cannot be measured does not keep the others from it, unless
 /// all are to be measured at once: the code says how that went.
 pub fn prepare(args: &Args, go_on: &dyn Fn() -> bool) -> Result<(Vec<Ready>, Exit), Failure> {
+    check_soak(args)?;
     let (selected, why) = device::list_all(&args.device)?;
     if let Some(why) = why {
         note(&why);
@@ -88,6 +89,37 @@ fn check_number(selected: &[Selected], simultaneous: bool) -> Result<(), Failure
     }
 }
 
+/// Refuses a soak of nothing in particular, and one that would need a pause before each execution.
+fn check_soak(args: &Args) -> Result<(), Failure> {
+    let usage = |why: &str| Err(Failure::Usage(why.into()));
+    match args.soak {
+        Some(_) if args.patterns.is_empty() => {
+            usage("'--soak' works at one case, or at a few, for long: name them, as in 'hbmark run stream/read/f32 --soak 600'")
+        }
+        Some(_) if args.cache == Some(CacheState::Cold) => {
+            usage("'--soak' works without a pause and '--cache cold' needs one before each execution: leave one of them out")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Time that a soak may take for names that mean several cases each, in seconds.
+const MOST_SOAK_S: u64 = 3600;
+
+/// Refuses a soak of so many cases that nobody would wait for it, unless each was named.
+fn check_soak_of(args: &Args, seconds: u64, cases: usize) -> Result<(), Failure> {
+    let all_s = seconds.saturating_mul(cases as u64);
+    if cases <= args.patterns.len() || all_s <= MOST_SOAK_S {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "'{}' means {cases} cases, and '--soak {seconds}' of each takes {:.1} hours: name the cases by their ids, which 'hbmark list cases' \
+         shows, or choose a shorter time",
+        args.patterns.join(" "),
+        all_s as f64 / 3600.0
+    )))
+}
+
 /// A device as a child takes it.
 pub fn name_of(selected: Selected) -> String {
     match selected {
@@ -111,8 +143,15 @@ fn look(args: &Args, selected: Selected, processes: u64, go_on: &dyn Fn() -> boo
     facts.free_bytes /= processes;
     facts.main_free_bytes /= processes;
     let profile = args.profile.unwrap_or(Profile::Quick);
-    let plans = Plans::new(&select(&args.patterns, profile, &facts)?, &facts);
+    let ids = select(&args.patterns, profile, &facts)?;
+    let mut plans = Plans::new(&ids, &facts);
     check_plans(&plans)?;
+    if let Some(seconds) = args.soak {
+        check_soak_of(args, seconds, ids.len())?;
+        plans.soak(seconds, &ids).map_err(|latency| {
+            Failure::Usage(format!("{latency} measures a latency, and '--soak' shows how a bandwidth goes: name another case"))
+        })?;
+    }
     Ok(Found { name, identity, profile, plans })
 }
 

@@ -25,6 +25,7 @@ use crate::session::{self, Absent, Forms, Member, Session, SessionError, Togethe
   hbmark run stream --device 0            one pattern on one device
   hbmark run stream/copy/f32@8589934592   one case with arrays of 8 GiB
   hbmark run --device host -o ram         the RAM of this machine, into the folder 'ram'
+  hbmark run stream/read/f32 --soak 600   and then ten minutes of it: does the card hold its bandwidth when it is hot?
   hbmark run --device all --simultaneous  each card alone, then all at once: what do they cost each other?
   hbmark run -o ram --resume              the same run again where it was broken off, or failed")]
 pub struct Args {
@@ -52,10 +53,13 @@ pub struct Args {
     /// Complete the run in the output folder: measure what is missing, failed or was skipped there
     #[arg(long, requires = "output")]
     pub resume: bool,
+    /// Work at each named case for this time without a pause, once it was measured, and keep how that went
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(10..=86_400), conflicts_with_all = ["resume", "simultaneous"])]
+    pub soak: Option<u64>,
     /// Search for the best kernels anew, though an earlier run on such a card has found them
     #[arg(long)]
     pub retune: bool,
-    /// Give a case up after this time [default: a minute or more, by profile and size]
+    /// Give a case up after this time, that of its soak apart [default: a minute or more, by profile and size]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub case_limit: Option<u64>,
     /// A note to keep in the document; may be given several times
@@ -92,6 +96,9 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
             exit = exit.and(Exit::Interrupted);
             continue;
         }
+        if let Some(seconds) = args.soak {
+            note(&format!("each named case is measured, and then worked at for {seconds} s without a pause"));
+        }
         exit = exit.and(measure_alone(&mut ready, case_limit, args.retune, &go_on));
         if !args.simultaneous {
             exit = exit.and(publish(&ready));
@@ -101,6 +108,8 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     if args.simultaneous {
         if go_on() {
             exit = exit.and(measure_together(&mut measured, case_limit, &go_on));
+        } else {
+            exit = exit.and(Exit::Interrupted);
         }
         exit = measured.iter().fold(exit, |exit, ready| exit.and(publish(ready)));
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::marks::marks;
 use super::poll::{Poller, Stamped};
+use super::soak::{Soaked, Soaking, soak};
 use super::telemetry::{Sampled, summarise};
 use super::tune::{self, Found};
 use super::{Bounds, Budget, Samples, sample, statistics, stop_rules, verdict, verify, warm_up};
@@ -40,9 +41,18 @@ pub struct Settings {
     pub cache: CacheState,
 }
 
+/// What holds for one case alone.
+#[derive(Clone, Copy, Default)]
+pub struct Particulars<'a> {
+    /// The best of the ways in which it can be written, where an earlier search has found it.
+    pub form: Option<&'a Form>,
+    /// Whether the device is to work at it for long, once it was measured.
+    pub soak: Option<Soaking<'a>>,
+}
+
 /// Measures one case.
 ///
-/// Of a case that can be written in several ways, the row is of the best: `known` from an earlier search, or else
+/// Of a case that can be written in several ways, the row is of the best: known from an earlier search, or else
 /// searched for.
 ///
 /// A failure of the device becomes a row with its reason.
@@ -55,10 +65,10 @@ pub fn measure(
     facts: &Facts,
     settings: Settings,
     peaks: &Peaks,
-    known: Option<&Form>,
+    own: Particulars,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Measured, Interrupted> {
-    match observe(case, device, settings, known, &Budget::of(settings.profile, facts.kind), go_on) {
+    match observe(case, device, settings, own, &Budget::of(settings.profile, facts.kind), go_on) {
         Ok(Some(observed)) => Ok(Measured { row: evaluate(case, observed, facts, settings, peaks), device_lost: false }),
         Ok(None) => Err(Interrupted),
         Err(error) => Ok(Measured {
@@ -90,6 +100,7 @@ struct Observed {
     tuning: Option<Tuning>,
     samples: Samples,
     told: Told,
+    soaked: Option<Soaked>,
     readings: Result<Vec<Stamped>, String>,
     verification: Verification,
     wall_s: f64,
@@ -100,7 +111,7 @@ fn observe(
     case: &Case,
     device: &mut dyn Device,
     settings: Settings,
-    known: Option<&Form>,
+    own: Particulars,
     budget: &Budget,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<Observed>, DeviceError> {
@@ -110,7 +121,7 @@ fn observe(
     program.prepare(settings.data)?;
     let chosen = match &case.ways {
         None => None,
-        Some(ways) => match choose(program.as_mut(), ways, known, go_on)? {
+        Some(ways) => match choose(program.as_mut(), ways, own.form, go_on)? {
             None => return Ok(None),
             chosen => chosen,
         },
@@ -118,13 +129,22 @@ fn observe(
     let Some(execution_ns) = warm_up(program.as_mut(), budget, go_on)? else { return Ok(None) };
     let poller = sensors.and_then(Poller::start);
     let samples = sample(program.as_mut(), execution_ns, settings.cache, budget, &stop_rules(budget), go_on);
-    let readings = poller.and_then(Poller::end);
+    let ended = poller.and_then(Poller::end);
     let Some(samples) = samples? else { return Ok(None) };
     let told = match case.report {
         Some(report) => (report.read)(&program.read(report.buffer)?),
         None => Told::default(),
     };
+    let (readings, sensors) = ended.map_or_else(|why| (Err(why.clone()), Err(why)), |(readings, sensors)| (Ok(readings), Ok(sensors)));
+    let soaked = match own.soak {
+        None => None,
+        Some(soaking) => match soak(program.as_mut(), statistics::median(&samples.ns), soaking, sensors, go_on)? {
+            None => return Ok(None),
+            soaked => soaked,
+        },
+    };
     let verification = verify(program.as_mut(), &case.plan, settings.data)?;
+    let verification = soaked.iter().fold(verification, |found, soaked| found.and(soaked.verification));
     let (variant, memory_taken_bytes) = (program.variant(), program.memory_taken_bytes());
     let tuning = match (&case.ways, chosen) {
         (Some(ways), Some(chosen)) => {
@@ -143,6 +163,7 @@ fn observe(
         tuning,
         samples,
         told,
+        soaked,
         readings,
         verification,
         wall_s: started.elapsed().as_secs_f64(),
@@ -192,6 +213,8 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         requested_bytes: requested_bytes(case, &observed.samples),
     };
     let telemetry = known(&mut missing, "telemetry", observed.readings.map(|readings| summarise(&readings, sampled)));
+    let soak = observed.soaked.as_ref().map(|soaked| soaked.summarise(bytes.requested(), not_of_memory(case), &no_clock(facts.kind)));
+    let soak = known(&mut missing, "soak", soak.ok_or_else(|| "not asked for".to_owned()));
     let sm_clock_mhz = known(&mut missing, "sm_clock_mhz", observed.samples.sm_clock_mhz.ok_or_else(|| no_clock(facts.kind)));
     let theoretical_gflops = known(&mut missing, "theoretical_gflops", theoretical_gflops(case, facts, sm_clock_mhz));
     let fraction_of_theoretical = theoretical_gflops.map(|theoretical| achieved_gflops / theoretical);
@@ -230,9 +253,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
     }
 
     if settings.cache == CacheState::Cold {
-        notes.push(
-            "cold: each execution was timed by itself, so the time of one includes what starting it costs, about 2 us on a GPU".to_owned(),
-        );
+        notes.push("cold: each execution was timed by itself, so the time of one includes what starting it costs".to_owned());
     }
     if observed.samples.host_fraction > HOST_FRACTION_MOST {
         notes.push(format!(
@@ -245,6 +266,10 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
             "the device's clock saw {:.2} of the time that the copies took by this machine's: what the processor did for them may be missing",
             observed.samples.host_fraction
         ));
+    }
+    if let Some(soaked) = observed.soaked.filter(|soaked| !soaked.verification.passed()) {
+        let wrong = soaked.verification.mismatches.saturating_add(soaked.verification.stray);
+        notes.push(format!("{wrong} results were wrong at the end of the soak"));
     }
     if observed.verification.stray > 0 {
         notes.push(format!("{} words beside the buffers were overwritten", observed.verification.stray));
@@ -289,6 +314,7 @@ fn evaluate(case: &Case, observed: Observed, facts: &Facts, settings: Settings, 
         tuning: observed.tuning,
         telemetry,
         contention: None,
+        soak,
         verified: Some(observed.verification.passed()),
         mismatches: Some(observed.verification.mismatches.saturating_add(observed.verification.stray)),
         first_bad_index: observed.verification.first_bad,
@@ -409,7 +435,7 @@ mod tests {
         assert_eq!((&hot.parameters["cache"], device.evictions), (&"hot".into(), 0));
         let case = pattern::plan(&CaseId::new("stream/copy/f32"), &Facts::H200).unwrap();
         let settings = Settings { cache: CacheState::Cold, ..SETTINGS };
-        let cold = measure(&case, &mut device, &Facts::H200, settings, &Peaks::default(), None, &|| true).unwrap().row;
+        let cold = measure(&case, &mut device, &Facts::H200, settings, &Peaks::default(), Particulars::default(), &|| true).unwrap().row;
         assert_eq!(cold.parameters["cache"], "cold");
         assert!(cold.parameters["cache_how"].as_str().unwrap().starts_with("125829120 bytes of other memory"));
         assert!(device.evictions > 0 && cold.notes.iter().any(|note| note.starts_with("cold: ")));
@@ -526,7 +552,7 @@ mod tests {
         let unknown = Facts { cache_bytes: None, ..Facts::H200 };
         let case = pattern::plan(&CaseId::new("stream/copy/f32@4096"), &unknown).unwrap();
         let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() };
-        let row = measure(&case, &mut device, &unknown, SETTINGS, &Peaks::default(), None, &|| true).unwrap().row;
+        let row = measure(&case, &mut device, &unknown, SETTINGS, &Peaks::default(), Particulars::default(), &|| true).unwrap().row;
         assert!(row.notes.iter().any(|note| note.contains("8192 bytes")), "{:?}", row.notes);
         assert!(row.missing.contains_key("cache_fraction"));
     }
@@ -535,7 +561,7 @@ mod tests {
     fn sensors_that_are_read_while_a_case_runs_make_its_telemetry_and_marks() {
         let mut device = Sensing(Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() });
         let case = pattern::plan(&CaseId::new("stream/copy/f32@4026531840"), &Facts::H200).unwrap();
-        let row = measure(&case, &mut device, &Facts::H200, SETTINGS, &Peaks::default(), None, &|| true).unwrap().row;
+        let row = measure(&case, &mut device, &Facts::H200, SETTINGS, &Peaks::default(), Particulars::default(), &|| true).unwrap().row;
         let telemetry = row.telemetry.unwrap();
         assert!(telemetry.readings > 0);
         // 600 W for 3 ms a copy of 2 x 4026531840 bytes.
@@ -554,12 +580,61 @@ mod tests {
     }
 
     #[test]
+    fn a_soak_leaves_the_rows_own_figures_and_is_null_where_nobody_asked() {
+        let plain = row("stream/copy/f32", &mut Steady { ns: 3e6, ..Steady::default() }, &Peaks::default());
+        assert_eq!((plain.soak.as_ref(), plain.missing["soak"].as_str()), (None, "not asked for"));
+        let soaked = soaked(&mut Steady { ns: 3e6, ..Steady::default() }, &|| true).unwrap();
+        let soak = soaked.soak.as_ref().unwrap();
+        assert_eq!(soak.asked_s, 60);
+        assert!((soak.first_10_s_gbps / plain.achieved_gbps.unwrap() - 1.0).abs() < 1e-9);
+        assert_eq!((&soaked.samples_ns, soaked.achieved_gbps, soaked.verdict), (&plain.samples_ns, plain.achieved_gbps, plain.verdict));
+        assert!(!soaked.missing.contains_key("soak") && soaked.is_sound());
+    }
+
+    #[test]
+    fn wrong_results_at_the_end_of_a_soak_make_the_row_unverified() {
+        let row = soaked(&mut Steady { ns: 3e6, mismatches: 2, ..Steady::default() }, &|| true).unwrap();
+        // Those as the soak left them, and those of the execution after it.
+        assert_eq!((row.verified, row.mismatches, row.verdict), (Some(false), Some(4), Some(Verdict::Unverified)));
+        assert!(row.notes.iter().any(|note| note.contains("2 results were wrong at the end of the soak")), "{:?}", row.notes);
+    }
+
+    #[test]
+    fn a_soak_that_is_interrupted_keeps_no_row() {
+        let asked = Cell::new(0);
+        // Some hundred times before the soak, 240 times in it.
+        assert_eq!(soaked(&mut Steady { ns: 3e6, ..Steady::default() }, &|| asked.replace(asked.get() + 1) < 200), None);
+        assert!(asked.get() > 200);
+    }
+
+    #[test]
+    fn sensors_are_read_in_the_samples_and_again_in_the_soak() {
+        let case = pattern::plan(&CaseId::new("stream/copy/f32"), &Facts::H200).unwrap();
+        let own = Particulars { soak: Some(Soaking { seconds: 60, on: &|_| () }), ..Particulars::default() };
+        let mut device = Sensing(Steady { ns: 3e6, ..Steady::default() });
+        let row = measure(&case, &mut device, &Facts::H200, SETTINGS, &Peaks::default(), own, &|| true).unwrap().row;
+        assert_eq!(row.telemetry.unwrap().power_max_w, Some(600.0));
+        let soak = row.soak.unwrap();
+        assert_eq!((soak.power_mean_w, soak.temperature_gpu_max_c), (Some(600.0), None));
+        // 600 W for 3 ms a copy.
+        let joules_per_gb = 600.0 * 3e-3 / (row.bytes.unwrap().requested() as f64 / 1e9);
+        assert!((soak.joules_per_gb.unwrap() / joules_per_gb - 1.0).abs() < 1e-9);
+    }
+
+    /// The row of a copy with a soak of a minute.
+    fn soaked(device: &mut Steady, go_on: &dyn Fn() -> bool) -> Option<Measurement> {
+        let case = pattern::plan(&CaseId::new("stream/copy/f32"), &Facts::H200).unwrap();
+        let own = Particulars { soak: Some(Soaking { seconds: 60, on: &|_| () }), ..Particulars::default() };
+        measure(&case, device, &Facts::H200, SETTINGS, &Peaks::default(), own, go_on).ok().map(|measured| measured.row)
+    }
+
+    #[test]
     fn an_interruption_keeps_no_half_measured_row() {
         let asked = Cell::new(0);
         let go_on = || asked.replace(asked.get() + 1) < 3;
         let case = pattern::plan(&CaseId::new("stream/copy/f32"), &Facts::H200).unwrap();
         let mut device = Steady { ns: 3e6, mismatches: 0, failing: false, ..Steady::default() };
-        let outcome = measure(&case, &mut device, &Facts::H200, SETTINGS, &Peaks::default(), None, &go_on);
+        let outcome = measure(&case, &mut device, &Facts::H200, SETTINGS, &Peaks::default(), Particulars::default(), &go_on);
         assert_eq!(outcome, Err(Interrupted));
     }
 }

@@ -14,6 +14,11 @@ const CLOCK_MOVED_FRACTION: f64 = 0.05;
 /// Reasons for lower clocks that mean no limit of power or temperature.
 const NO_THROTTLE: [&str; 2] = ["GpuIdle", "ApplicationsClocksSetting"];
 
+/// Whether a reason for lower clocks is a limit of power or temperature, or the like.
+pub(crate) fn is_limit(reason: &str) -> bool {
+    !NO_THROTTLE.contains(&reason)
+}
+
 /// The marks of a row, with a note for each that has the number behind it.
 pub(super) fn marks(noise_fraction: f64, telemetry: Option<&Telemetry>) -> Vec<(Mark, String)> {
     let mut marks = Vec::new();
@@ -43,7 +48,7 @@ fn moved(clock: &str, Spread { min, median, max }: Spread) -> Option<String> {
 }
 
 fn throttled(telemetry: &Telemetry) -> Option<String> {
-    let reasons = telemetry.throttle_reasons.as_ref()?.iter().filter(|(name, _)| !NO_THROTTLE.contains(&name.as_str()));
+    let reasons = telemetry.throttle_reasons.as_ref()?.iter().filter(|(name, _)| is_limit(name));
     // Rows that are throttled all the time share one note.
     let often = |n: u32| if n == telemetry.readings { "all".to_owned() } else { format!("{n} of {}", telemetry.readings) };
     let told: Vec<String> = reasons.map(|(name, &n)| format!("{name} in {} readings", often(n))).collect();

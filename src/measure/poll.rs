@@ -1,14 +1,14 @@
 //! A thread that reads a device's sensors while it works.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::device::{Reading, Sensors};
 
 /// From the end of one reading to the start of the next. A shorter one shows nothing new: NVML's own
 /// values are some 20 to 100 ms old, and each reading takes the driver's attention.
-const INTERVAL: Duration = Duration::from_millis(20);
+pub(super) const INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a reading that is under way when sampling ends is waited for. Readings take a few
 /// milliseconds; one that takes this long hangs, and is left to itself.
@@ -27,6 +27,7 @@ pub(super) struct Poller {
     /// Nothing is ever sent through it: its end is the signal.
     stop: Sender<()>,
     readings: Receiver<Stamped>,
+    thread: JoinHandle<Box<dyn Sensors>>,
 }
 
 impl Poller {
@@ -38,7 +39,11 @@ impl Poller {
         Self::every(INTERVAL, sensors)
     }
 
-    fn every(interval: Duration, mut sensors: Box<dyn Sensors>) -> Result<Self, String> {
+    /// Starts reading at once, with pauses of `interval`.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn every(interval: Duration, mut sensors: Box<dyn Sensors>) -> Result<Self, String> {
         let ((stop, stopped), (sender, readings)) = (channel(), channel());
         let started = Instant::now();
         let poll = move || {
@@ -49,31 +54,38 @@ impl Poller {
                     break;
                 }
             }
-            // The end of the sender says that the sensors are free again.
-            drop(sensors);
+            // The end of the sender says that nobody waits for a sensor any more.
             drop(sender);
+            sensors
         };
         let thread = thread::Builder::new().name("sensors".into()).spawn(poll);
-        thread.map_err(|error| format!("no thread could be started to read the sensors: {error}"))?;
-        Ok(Self { stop, readings })
+        let thread = thread.map_err(|error| format!("no thread could be started to read the sensors: {error}"))?;
+        Ok(Self { stop, readings, thread })
     }
 
-    /// Ends the reading and gives what was read.
+    /// What was read since this was asked last.
+    pub fn so_far(&self) -> Vec<Stamped> {
+        self.readings.try_iter().collect()
+    }
+
+    /// Ends the reading and gives what was read, and the sensors.
     ///
     /// # Errors
     /// When a sensor does not answer: its thread is then left to itself, and dies with the program.
-    pub fn end(self) -> Result<Vec<Stamped>, String> {
+    pub fn end(self) -> Result<(Vec<Stamped>, Box<dyn Sensors>), String> {
         self.end_within(GRACE)
     }
 
-    fn end_within(self, grace: Duration) -> Result<Vec<Stamped>, String> {
+    fn end_within(self, grace: Duration) -> Result<(Vec<Stamped>, Box<dyn Sensors>), String> {
         drop(self.stop);
         let mut readings = Vec::new();
         loop {
             match self.readings.recv_timeout(grace) {
                 Ok(stamped) => readings.push(stamped),
-                Err(RecvTimeoutError::Disconnected) if readings.is_empty() => return Err("the sensors gave no reading".into()),
-                Err(RecvTimeoutError::Disconnected) => return Ok(readings),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let sensors = self.thread.join().map_err(|_| "the sensors gave no reading: the thread that reads them panicked")?;
+                    return Ok((readings, sensors));
+                }
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(format!("a sensor did not answer within {} ms after the samples", grace.as_millis()));
                 }
@@ -119,9 +131,10 @@ mod tests {
         }
         begins.recv().unwrap();
         drop(leave);
-        let readings = poller.end_within(LONG).unwrap();
+        let (readings, sensors) = poller.end_within(LONG).unwrap();
         assert!(readings.len() >= 4 && readings.windows(2).all(|pair| pair[0].at_s <= pair[1].at_s));
-        // The thread is gone with its sensors.
+        // The thread is gone and has left the sensors.
+        drop(sensors);
         while begins.recv().is_ok() {}
     }
 
@@ -131,7 +144,7 @@ mod tests {
         let poller = Poller::every(LONG * 60, sensors).unwrap();
         drop(leave);
         begins.recv().unwrap();
-        assert_eq!(poller.end_within(LONG).unwrap().len(), 1);
+        assert_eq!(poller.end_within(LONG).unwrap().0.len(), 1);
     }
 
     #[test]
@@ -139,7 +152,7 @@ mod tests {
         let (sensors, begins, leave) = scripted();
         let poller = Poller::every(Duration::ZERO, sensors).unwrap();
         begins.recv().unwrap();
-        assert!(poller.end_within(Duration::from_millis(1)).unwrap_err().contains("did not answer"));
+        assert!(poller.end_within(Duration::from_millis(1)).err().unwrap().contains("did not answer"));
         drop(leave);
         while begins.recv().is_ok() {}
     }
@@ -161,6 +174,6 @@ mod tests {
             }
         }
         let poller = Poller::every(Duration::ZERO, Box::new(Panics)).unwrap();
-        assert!(poller.end_within(LONG).unwrap_err().contains("no reading"));
+        assert!(poller.end_within(LONG).err().unwrap().contains("no reading"));
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn summarise(readings: &[Stamped], sampled: Sampled) -> Telemetry {
 }
 
 /// What a sensor told, in all readings in which it did: at least one value, or the last reason.
-fn told<T>(readings: &[Stamped], of: impl Fn(&Reading) -> Result<T, String>) -> Result<Vec<T>, String> {
+pub(super) fn told<T>(readings: &[Stamped], of: impl Fn(&Reading) -> Result<T, String>) -> Result<Vec<T>, String> {
     let mut values = Vec::new();
     let mut reason = "there was no reading".to_owned();
     for stamped in readings {
@@ -80,7 +80,7 @@ fn spread(values: Vec<f64>) -> Spread {
     Spread { min: quantile(&sorted, 0.0), median: quantile(&sorted, 0.5), max: quantile(&sorted, 1.0) }
 }
 
-fn highest(values: Vec<f64>) -> f64 {
+pub(super) fn highest(values: Vec<f64>) -> f64 {
     values.into_iter().fold(f64::NEG_INFINITY, f64::max)
 }
 

@@ -1,6 +1,6 @@
 //! A device for the tests of this folder.
 
-use super::{Settings, measure};
+use super::{Particulars, Settings, measure};
 use crate::device::{Device, DeviceError, Program, Reading, Sensors, Timing, Variant, Verification};
 use crate::pattern::{self, CacheState, CaseId, Data, Facts, Form, Plan, Profile, Way};
 use crate::record::{self, Measurement, Missing, Peak, Peaks, PowerSource, Provenance};
@@ -100,7 +100,7 @@ pub const SETTINGS: Settings = Settings { profile: Profile::Quick, data: Data::R
 
 pub fn row(id: &str, device: &mut Steady, peaks: &Peaks) -> Measurement {
     let case = pattern::plan(&CaseId::new(id), &Facts::H200).unwrap();
-    measure(&case, device, &Facts::H200, SETTINGS, peaks, None, &|| true).unwrap().row
+    measure(&case, device, &Facts::H200, SETTINGS, peaks, Particulars::default(), &|| true).unwrap().row
 }
 
 pub fn peaks(gbps: f64, gflops: f64) -> Peaks {

@@ -241,7 +241,7 @@ fn shape(id: &CaseId, batch: u64, facts: &Facts) -> Result<Shape, PlanError> {
         .and_then(|n| n.try_into().ok())
         .ok_or_else(|| PlanError::Invalid(format!("'{id}': '{text}' is not <rows>x<columns>, such as 4096x4096")))?;
     if rows == 0 || columns == 0 || !columns.is_multiple_of(VECTOR) {
-        let columns = columns.next_multiple_of(VECTOR).max(VECTOR);
+        let columns = columns.checked_next_multiple_of(VECTOR).unwrap_or(VECTOR).max(VECTOR);
         return Err(PlanError::Invalid(format!(
             "'{id}': there is at least one row, and the columns are a multiple of {VECTOR}, 16 bytes; @{}x{columns} would be",
             rows.max(1)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::device::explain_absent;
-use super::{Claim, Contention, Missing, Telemetry, Tuning};
+use super::{Claim, Contention, Missing, Soak, Telemetry, Tuning};
 use crate::pattern::{Bytes, Level, Parameters};
 
 /// Whether a case gave figures.
@@ -169,6 +169,10 @@ pub struct Measurement {
     /// The same case on all devices of the run at once; null where they were not measured together.
     #[serde(default)]
     pub contention: Option<Contention>,
+    /// The same case without a pause for a long time; null where nobody asked for that. The row's own figures are those
+    /// of its samples.
+    #[serde(default)]
+    pub soak: Option<Soak>,
     /// Whether every result was right.
     pub verified: Option<bool>,
     /// Wrong results, when any.
@@ -180,7 +184,7 @@ pub struct Measurement {
     /// What else marks the row; each with a note that says why.
     #[serde(default)]
     pub marks: Vec<Mark>,
-    /// The time that the case took on the wall, s: preparation, warm-up, samples and verification.
+    /// The time that the case took on the wall, s: preparation, warm-up, samples, soak and verification.
     pub wall_s: Option<f64>,
     /// Why fields above are null, in rows whose status is `ok`; in others `reason` is why.
     pub missing: Missing,
@@ -220,6 +224,7 @@ impl Measurement {
             tuning: None,
             telemetry: None,
             contention: None,
+            soak: None,
             verified: None,
             mismatches: None,
             first_bad_index: None,
@@ -244,6 +249,7 @@ impl Measurement {
         explain_absent(&mut self.missing, "latency_ns", self.latency_ns.as_ref());
         explain_absent(&mut self.missing, "latency_cycles", self.latency_cycles.as_ref());
         explain_absent(&mut self.missing, "contention", self.contention.as_ref());
+        explain_absent(&mut self.missing, "soak", self.soak.as_ref());
         if let Some(time) = &self.time_ns {
             explain_absent(&mut self.missing, "time_ns.host_fraction", time.host_fraction.as_ref());
         }

@@ -6,6 +6,7 @@ mod device;
 mod document;
 mod measurement;
 mod schema;
+mod soak;
 mod store;
 mod telemetry;
 mod tuning;
@@ -17,6 +18,7 @@ pub use device::{Device, Ecc, Memory, Pcie, PowerLimits, RemappedRows, Virtualiz
 pub use document::{Host, Peak, Peaks, Program, Provenance, Run};
 pub use measurement::{Mark, Measurement, Status, Time, Verdict};
 pub use schema::schema;
+pub use soak::{Soak, SoakInterval};
 pub(crate) use store::write_whole;
 pub use store::{DOCUMENT_NAME, Held, LoadError, SaveError, create, find, hold, load, load_all, load_claims, save};
 pub use telemetry::{EnergySource, PowerSource, Spread, Telemetry};

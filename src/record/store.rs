@@ -5,8 +5,9 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use atomic_write_file::AtomicWriteFile;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::ser::PrettyFormatter;
 use serde_json::value::RawValue;
 
 use super::{Claims, Run, SCHEMA_VERSION, version::major};
@@ -96,7 +97,9 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 fn text(run: &Run) -> std::io::Result<Vec<u8>> {
-    let mut text = serde_json::to_vec_pretty(run)?;
+    // A line for each value, and none of the indentation, which would be a quarter of a long document.
+    let mut text = Vec::new();
+    run.serialize(&mut serde_json::Serializer::with_formatter(&mut text, PrettyFormatter::with_indent(b"")))?;
     text.push(b'\n');
     Ok(text)
 }

@@ -72,6 +72,16 @@ const COLUMNS: &[Column] = &[
     ("contention_samples", |_, row| shown(row.contention.as_ref().map(|seen| seen.time_ns.n))),
     ("contention_overlap_fraction", |_, row| number(row.contention.as_ref().map(|seen| seen.overlap_fraction))),
     ("contention_factor", |_, row| number(row.contention.as_ref().map(|seen| seen.factor))),
+    ("soak_s", |_, row| number(row.soak.as_ref().map(|soak| soak.run_s))),
+    ("soak_first_10_s_gbps", |_, row| number(row.soak.as_ref().map(|soak| soak.first_10_s_gbps))),
+    ("soak_last_10_s_gbps", |_, row| number(row.soak.as_ref().map(|soak| soak.last_10_s_gbps))),
+    ("soak_last_over_first_fraction", |_, row| number(row.soak.as_ref().and_then(|soak| soak.last_over_first_fraction))),
+    ("soak_joules_per_gb", |_, row| number(row.soak.as_ref().and_then(|soak| soak.joules_per_gb))),
+    ("soak_power_mean_w", |_, row| number(row.soak.as_ref().and_then(|soak| soak.power_mean_w))),
+    ("soak_power_max_w", |_, row| number(row.soak.as_ref().and_then(|soak| soak.power_max_w))),
+    ("soak_temperature_gpu_max_c", |_, row| number(row.soak.as_ref().and_then(|soak| soak.temperature_gpu_max_c))),
+    ("soak_temperature_memory_max_c", |_, row| number(row.soak.as_ref().and_then(|soak| soak.temperature_memory_max_c))),
+    ("soak_throttled_fraction", |_, row| number(row.soak.as_ref().and_then(|soak| soak.throttled_fraction))),
     ("parameters", |_, row| json(&row.parameters)),
     ("variant", |_, row| json(&row.variant)),
     ("notes", |_, row| text(&row.notes.join("; "))),
@@ -117,7 +127,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::chart::testing::{h200, h200_tuned, host, spoil};
+    use crate::chart::testing::{h200, h200_tuned, h200_with_a_soak, host, spoil};
     use crate::record::Status;
 
     fn parse(runs: &[Run]) -> Vec<HashMap<String, String>> {
@@ -158,6 +168,15 @@ mod tests {
         assert_eq!(of("stream/read/f32"), Some(("2427.6".into(), "21.49".into())));
         assert_eq!(of("stream/write/f32"), Some(("3386".into(), String::new())));
         assert_eq!(of("copy_engine/d2d"), Some((String::new(), String::new())));
+    }
+
+    #[test]
+    fn a_soak_is_in_the_row_of_its_case_alone() {
+        let rows = parse(&[h200_with_a_soak()]);
+        let of = |id: &str| rows.iter().find(|row| row["id"] == id).unwrap();
+        let (read, copy) = (of("stream/read/f32"), of("stream/copy/f32"));
+        assert_eq!((read["soak_s"].as_str(), read["soak_last_over_first_fraction"].as_str()), ("600.1", "0.96"));
+        assert_eq!((copy["soak_s"].as_str(), copy["soak_joules_per_gb"].as_str()), ("", ""));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::CHARTS;
 use super::columns::{self, Column, Footnotes, UNKNOWN};
-use super::{Exporter, ReportError, others, together};
+use super::{Exporter, ReportError, others, soak, together};
 use super::{data, footprint};
 use crate::chart::{Drawn, words};
 use crate::pattern::{DeviceKind, Level};
@@ -46,6 +46,7 @@ impl Exporter for Markdown<'_> {
     fn export(&self, runs: &[Run]) -> Result<String, ReportError> {
         let names = words::names(&runs.iter().collect::<Vec<_>>());
         let together = together::tables(runs, &names);
+        let soak = soak::table(runs, &names);
         let names: Vec<String> = names.iter().map(|name| escape(name)).collect();
         let mut page = format!("{HEADING}\n\n## Summary\n\n");
         if runs.is_empty() {
@@ -60,7 +61,8 @@ impl Exporter for Markdown<'_> {
         page += &footprint::section(runs, &names);
         page += &others::section(runs);
         page += &data::section(runs, &names);
-        page.extend(together.iter().map(at_once));
+        page.extend(soak.map(|table| titled("Soak", &soak::HEADS, &table.rows, &table.remarks)));
+        page.extend(together.iter().map(|table| titled("All at once", &together::HEADS, &table.rows, &table.remarks)));
         for (run, name) in runs.iter().zip(&names) {
             page += &details(run, name);
         }
@@ -115,12 +117,12 @@ fn charts(drawn: &Drawn) -> String {
     text
 }
 
-/// Devices that were measured at the same time.
-fn at_once(table: &together::Table) -> String {
-    let heads = together::HEADS.map(|(head, figures)| (head.to_owned(), figures));
-    let rows = table.rows.iter().map(|row| row.iter().map(|cell| escape(cell)).collect()).collect();
-    let remarks: String = table.remarks.iter().map(|remark| format!("- {}\n", escape(remark))).collect();
-    format!("## All at once\n\n{}\n{remarks}\n", grid(&heads, rows))
+/// A section that is a table and what stands below it.
+fn titled(title: &str, heads: &[(&str, bool)], rows: &[Vec<String>], remarks: &[String]) -> String {
+    let heads: Vec<(String, bool)> = heads.iter().map(|(head, figures)| ((*head).to_owned(), *figures)).collect();
+    let rows = rows.iter().map(|row| row.iter().map(|cell| escape(cell)).collect()).collect();
+    let remarks: String = remarks.iter().map(|remark| format!("- {}\n", escape(remark))).collect();
+    format!("## {title}\n\n{}\n{remarks}\n", grid(&heads, rows))
 }
 
 /// Conditions and every row of one run.

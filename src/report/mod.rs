@@ -8,6 +8,7 @@ mod footprint;
 mod json;
 mod markdown;
 mod others;
+mod soak;
 mod table;
 mod together;
 

@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
 
 use super::columns::{self, Column, Footnotes};
-use super::{Exporter, ReportError, together};
+use super::{Exporter, ReportError, soak, together};
 use crate::chart::words;
 use crate::record::Run;
 
@@ -73,15 +73,17 @@ impl Exporter for Table {
     fn export(&self, runs: &[Run]) -> Result<String, ReportError> {
         let names = words::names(&runs.iter().collect::<Vec<_>>());
         let mut tables: Vec<String> = runs.iter().zip(&names).map(|(run, name)| self.export_run(run, name)).collect();
-        tables.extend(together::tables(runs, &names).iter().map(at_once));
+        tables.extend(soak::table(runs, &names).map(|table| below("soak", &soak::HEADS, &table.rows, &table.remarks)));
+        tables
+            .extend(together::tables(runs, &names).iter().map(|table| below("all at once", &together::HEADS, &table.rows, &table.remarks)));
         Ok(if tables.is_empty() { "no run was given\n".to_owned() } else { tables.join("\n") })
     }
 }
 
-/// Devices that were measured at the same time.
-fn at_once(table: &together::Table) -> String {
-    let rows = table.rows.iter().map(|row| row.iter().collect());
-    format!("all at once\n{}\n{}\n", grid(&together::HEADS, rows), table.remarks.join("\n"))
+/// A table that stands below those of the runs.
+fn below(title: &str, heads: &[(&str, bool)], rows: &[Vec<String>], remarks: &[String]) -> String {
+    let rows = rows.iter().map(|row| row.iter().collect());
+    format!("{title}\n{}\n{}\n", grid(heads, rows), remarks.join("\n"))
 }
 
 /// Rows of all columns as a table of these.

@@ -9,7 +9,7 @@ use std::thread;
 use super::Forms;
 use super::protocol::{Answer, Request, Task, line};
 use crate::device::{self, Device, DeviceError, Selector};
-use crate::measure::{measure, measure_together};
+use crate::measure::{Particulars, Soaking, measure, measure_together};
 use crate::pattern::{self, CaseId, PlanError};
 use crate::record::{Measurement, Peaks, Status};
 
@@ -124,7 +124,11 @@ fn alone(
 ) -> Option<Answer> {
     let (row, device_lost) = match pattern::plan(id, &task.facts) {
         Ok(case) => {
-            let measured = measure(&case, device, &task.facts, task.settings, peaks, forms.of(&case), go_on).ok()?;
+            // Nobody to say it to: this process is about to end.
+            let on = |seconds| _ = say(&Answer::Soaked(seconds));
+            let soak = task.soaks.of(id).map(|seconds| Soaking { seconds, on: &on });
+            let own = Particulars { form: forms.of(&case), soak };
+            let measured = measure(&case, device, &task.facts, task.settings, peaks, own, go_on).ok()?;
             forms.note(&case, &measured.row);
             (measured.row, measured.device_lost)
         }

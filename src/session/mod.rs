@@ -19,7 +19,7 @@ mod together;
 
 pub use child::{ServeError, serve};
 pub use forms::{CACHE_VARIABLE, Forms, forms_file};
-pub use plans::Plans;
+pub use plans::{Plans, Soaks};
 pub use process::{CHILD_COMMAND, probe, start};
 pub use run::{Event, Heard, Session, SessionError, Start, Worker};
 pub use together::{Absent, Member, Together};

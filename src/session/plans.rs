@@ -1,11 +1,30 @@
 //! Which cases a run has.
 
+use serde::{Deserialize, Serialize};
+
 use crate::pattern::{self, Case, CaseId, Facts, Pipe, PlanError};
 
 /// Every case of a run, planned against one reading of the device.
 pub struct Plans {
     facts: Facts,
     planned: Vec<Planned>,
+    soaks: Soaks,
+}
+
+/// Cases at which the device is to work for long, once they were measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Soaks {
+    /// How long, in seconds.
+    pub seconds: u64,
+    /// Their ids.
+    pub ids: Vec<String>,
+}
+
+impl Soaks {
+    /// How long at this case; none where it is not one of them.
+    pub fn of(&self, id: &CaseId) -> Option<u64> {
+        self.ids.contains(&id.to_string()).then_some(self.seconds)
+    }
 }
 
 /// A case, or why it cannot be one here.
@@ -22,7 +41,23 @@ impl Plans {
         let peaks = pipes.into_iter().map(Pipe::peak_case).filter(|peak| !ids.contains(peak)).map(|peak| plan(&peak));
         // No case measures the peak of every pipe: rows that refer to one that is not say so.
         planned.splice(0..0, peaks.filter(|(_, case)| !matches!(case, Err(PlanError::Unknown(_)))).collect::<Vec<_>>());
-        Self { facts: facts.clone(), planned }
+        Self { facts: facts.clone(), planned, soaks: Soaks::default() }
+    }
+
+    /// Has the device work at these of the cases for so many seconds, once they were measured.
+    ///
+    /// # Errors
+    /// The first that measures a latency: what it moves is not its figure.
+    pub fn soak(&mut self, seconds: u64, ids: &[CaseId]) -> Result<(), CaseId> {
+        if let Some(latency) = ids.iter().find(|id| self.case(id).is_some_and(|case| case.accesses.is_some())) {
+            return Err(latency.clone());
+        }
+        self.soaks = Soaks { seconds, ids: ids.iter().map(CaseId::to_string).collect() };
+        Ok(())
+    }
+
+    pub(super) fn soaks(&self) -> &Soaks {
+        &self.soaks
     }
 
     /// The ids, in the order in which they are measured.
@@ -79,6 +114,21 @@ mod tests {
         let ids = ["stream/copy/f32", "stream/triad/f32"].map(CaseId::new);
         let plans = Plans::new(&ids, &Facts::H200);
         assert_eq!(plans.ids(), ["compute/fma/f32", "stream/copy/f32", "stream/triad/f32"]);
+    }
+
+    #[test]
+    fn a_soak_is_of_the_cases_that_were_named_and_not_of_the_peaks_that_they_refer_to() {
+        let triad = [CaseId::new("stream/triad/f32")];
+        let mut plans = Plans::new(&triad, &Facts::H200);
+        plans.soak(600, &triad).unwrap();
+        assert_eq!((plans.soaks().of(&triad[0]), plans.soaks().of(&CaseId::new("compute/fma/f32"))), (Some(600), None));
+    }
+
+    #[test]
+    fn a_latency_is_not_soaked() {
+        let ids = ["stream/read/f32", "latency/chase/16384"].map(CaseId::new);
+        let mut plans = Plans::new(&ids, &Facts::H200);
+        assert_eq!(plans.soak(600, &ids), Err(ids[1].clone()));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Forms;
+use super::{Forms, Soaks};
 use crate::device::DeviceError;
 use crate::measure::{Settings, Window};
 use crate::pattern::{DeviceKind, Facts};
@@ -42,6 +42,8 @@ pub struct Task {
     pub peaks: Peaks,
     /// The best forms, as far as they are known.
     pub forms: Forms,
+    /// At which of the cases the device is to work for long.
+    pub soaks: Soaks,
     /// The ids, in order.
     pub ids: Vec<String>,
 }
@@ -62,6 +64,8 @@ pub enum Answer {
     },
     /// The case with this id begins.
     Started(String),
+    /// It was measured, and so many seconds of its soak are over.
+    Soaked(f64),
     /// It has ended. After a row with status `error` the child ends too.
     Finished {
         /// Its row.
@@ -81,7 +85,7 @@ impl Answer {
         match self {
             Self::Finished { row, .. } => row.status == Status::Error,
             Self::Together(outcome) => outcome.is_err(),
-            Self::Refused(_) | Self::Probed { .. } | Self::Started(_) | Self::Ready => false,
+            Self::Refused(_) | Self::Probed { .. } | Self::Started(_) | Self::Soaked(_) | Self::Ready => false,
         }
     }
 }
@@ -132,6 +136,7 @@ mod tests {
                 settings: Settings { profile: Profile::Full, data: Data::Zero, cache: CacheState::Cold },
                 peaks: h200().peaks,
                 forms: Forms::default(),
+                soaks: Soaks { seconds: 600, ids: vec!["stride/read/4".into()] },
                 ids,
             };
             round_trip(Request::Measure(task.clone()));
@@ -147,6 +152,7 @@ mod tests {
             round_trip(Answer::Together(Err(error)));
         }
         round_trip(Answer::Ready);
+        round_trip(Answer::Soaked(599.75));
         let time = run.measurements[0].time_ns.clone().unwrap();
         let verification = Verification { mismatches: 2, first_bad: Some(3), stray: 1 };
         round_trip(Answer::Together(Ok(Box::new(Window { time, verification, began_unix_ns: 1 << 60, ended_unix_ns: u64::MAX }))));

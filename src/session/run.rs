@@ -28,6 +28,15 @@ pub enum SessionError {
 pub enum Event<'a> {
     /// A case begins.
     Started(&'a CaseId),
+    /// It was measured, and so many of the seconds of its soak are over.
+    Soaked {
+        /// The case.
+        id: &'a CaseId,
+        /// How many are over.
+        seconds: f64,
+        /// How many there are.
+        of: u64,
+    },
     /// A case has ended; the document is saved after this.
     Finished(&'a Measurement),
 }
@@ -145,7 +154,14 @@ impl Session<'_> {
             Heard::End(how) => return Ok(Outcome::NotBegun(died(&how))),
         }
         let limit = limit::chosen(self.case_limit, case, settings.profile, self.plans.facts().kind);
-        let (status, reason) = match child.hear(limit, self.go_on) {
+        // In a soak the limit is for the time from one answer to the next: a device that hangs is not waited for all day.
+        let heard = loop {
+            match (child.hear(limit, self.go_on), self.plans.soaks().of(&case.id)) {
+                (Heard::Answer(Answer::Soaked(seconds)), Some(of)) => (self.on)(Event::Soaked { id: &case.id, seconds, of }),
+                (heard, _) => break heard,
+            }
+        };
+        let (status, reason) = match heard {
             Heard::Answer(Answer::Finished { row, device_lost }) => return Ok(Outcome::Row { row, lost: device_lost }),
             Heard::Answer(_) => (Status::Error, answered_otherwise()),
             _ if !(self.go_on)() => return Err(Interrupted),
@@ -184,7 +200,15 @@ impl Session<'_> {
 
 /// What a child is given to do for a run: the cases with these ids.
 pub(super) fn task(device: &str, plans: &Plans, run: &Run, forms: Forms, ids: Vec<String>) -> Task {
-    Task { device: device.to_owned(), facts: plans.facts().clone(), settings: settings(run), peaks: run.peaks.clone(), forms, ids }
+    Task {
+        device: device.to_owned(),
+        facts: plans.facts().clone(),
+        settings: settings(run),
+        peaks: run.peaks.clone(),
+        forms,
+        soaks: plans.soaks().clone(),
+        ids,
+    }
 }
 
 /// How the cases of a run are measured.
@@ -262,6 +286,10 @@ mod tests {
 
     /// A run of [`CASES`] with these children, and the cases that each was asked for.
     fn run_with(children: Vec<Vec<Heard>>) -> (Run, Vec<Vec<String>>) {
+        run_plans_with(Plans::new(&CASES.map(CaseId::new), &Facts::H200), children)
+    }
+
+    fn run_plans_with(plans: Plans, children: Vec<Vec<Heard>>) -> (Run, Vec<Vec<String>>) {
         let asked = RefCell::new(Vec::new());
         let children = RefCell::new(VecDeque::from(children));
         let start = |request: &Request| -> std::io::Result<Box<dyn Worker>> {
@@ -270,7 +298,6 @@ mod tests {
             let child = children.borrow_mut().pop_front().unwrap_or_else(|| panic!("nobody should ask for {:?}", task.ids));
             Ok(Box::new(Scripted(child.into())))
         };
-        let plans = Plans::new(&CASES.map(CaseId::new), &Facts::H200);
         let mut run = document(&plans);
         session(&plans, &start, &|| true).measure(&mut run).unwrap();
         assert_eq!(run.measurements.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), CASES);
@@ -321,6 +348,19 @@ mod tests {
             assert!(reason(&run, 1).contains(why), "{}", reason(&run, 1));
             assert!(run.complete);
         }
+    }
+
+    #[test]
+    fn the_limit_of_a_case_begins_anew_with_each_answer_of_its_soak_and_a_soak_that_hangs_is_found() {
+        let mut plans = Plans::new(&CASES.map(CaseId::new), &Facts::H200);
+        plans.soak(20, &CASES[..2].iter().map(|id| CaseId::new(id)).collect::<Vec<_>>()).unwrap();
+        let soaked = |seconds| Heard::Answer(Answer::Soaked(seconds));
+        let mut first = well(CASES[0]);
+        first.splice(1..1, [soaked(0.25), soaked(20.0)]);
+        let second = vec![started(CASES[1]), soaked(0.25), Heard::Nothing];
+        let [stride, copy_engine] = others_well();
+        let (run, _) = run_plans_with(plans, vec![[first, second].concat(), well(CASES[2]), stride, copy_engine]);
+        assert_eq!(statuses(&run), [Well, Timeout, Well, Well, Well]);
     }
 
     #[test]

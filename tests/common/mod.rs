@@ -123,7 +123,10 @@ fn look_for_unexplained(path: &str, value: &Value, explained: &dyn Fn(&str) -> b
             let own = |field: &str| match fields.get("missing") {
                 // `reason` says why a row has no figures, and a row with figures needs none.
                 Some(reasons) => reasons[field].is_string() || field == "reason" || fields.get("reason").is_some_and(Value::is_string),
-                None => path.rsplit('/').next().is_some_and(|name| explained(&format!("{name}.{field}"))),
+                // All items of a list share their reasons.
+                None => {
+                    path.rsplit('/').find(|name| name.parse::<u32>().is_err()).is_some_and(|name| explained(&format!("{name}.{field}")))
+                }
             };
             for (name, field) in fields {
                 let path = format!("{path}/{name}");
