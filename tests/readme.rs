@@ -36,7 +36,7 @@ fn the_readme_shows_what_the_recorded_runs_print() {
 }
 
 /// The run whose report is published beside it, and that report.
-const RUN: &str = "results/h200-sxm-141gb/2026-12-01-7f8bab0c.json";
+const RUN: &str = "results/h200-sxm-141gb/2026-12-01-7caaedc4.json";
 const REPORT: &str = "results/h200-sxm-141gb/report";
 
 /// Every file under a folder, relative to it.

@@ -133,10 +133,10 @@ mod tests {
         let ids = Saturation.ids_on(Profile::Standard, &Facts::H200);
         assert_eq!(ids.last().unwrap(), "saturation/read/132");
         let refused = Saturation.case(&CaseId::new("saturation/read/133"), &Facts::H200).unwrap_err();
-        assert!(matches!(&refused, PlanError::Invalid(why) if why.contains("132 multiprocessors")), "{refused}");
+        assert!(matches!(&refused, PlanError::Unsupported(why) if why.contains("132 multiprocessors")), "{refused}");
         let refused = Saturation.case(&CaseId::new("saturation/read/3"), &Facts::HOST).unwrap_err();
-        assert!(matches!(&refused, PlanError::Invalid(why) if why.contains("2 workers")), "{refused}");
-        for id in ["saturation/read/0", "saturation/read/133@4096"] {
+        assert!(matches!(&refused, PlanError::Unsupported(why) if why.contains("2 workers")), "{refused}");
+        for id in ["saturation/read/0", "saturation/read/13@4097"] {
             assert!(matches!(Saturation.case(&CaseId::new(id), &Facts::H200), Err(PlanError::Invalid(_))), "{id}");
         }
         for id in ["saturation/read/01", "saturation/write/1", "saturation/read", "saturation/read/x"] {
