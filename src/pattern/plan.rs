@@ -28,14 +28,14 @@ pub enum Content {
         /// Chooses the sequence.
         seed: u32,
     },
-    /// Word `i` is the place that comes at index `i` in the order [`super::permutation::Permutation`] of as
+    /// Word `i` is the place that comes at index `i` in the order that `permutation::Permutation` gives to as
     /// many places as the buffer has words, whatever data the case runs on.
     Permutation {
         /// Chooses the order.
         seed: u32,
     },
     /// One cycle through all lines of [`LINE_BYTES`]: each begins with the address, in the device's own
-    /// memory, of the line that comes [`super::permutation::Permutation::after`] it; the rest is words.
+    /// memory, of the line that `permutation::Permutation` has after it; the rest is words.
     Cycle {
         /// Chooses the order, and the words.
         seed: u32,
