@@ -34,6 +34,8 @@ pub enum What {
     Spilled,
     /// A figure that is none, a bandwidth that is not its bytes over its time, or a median outside of its samples.
     DoesNotAddUp,
+    /// Neither a bandwidth nor bytes and a time.
+    NoFigures,
     /// Nobody checked the results.
     NotVerified,
     /// The times are noisy, or a clock moved.
@@ -61,6 +63,7 @@ impl What {
             Self::Compressed => "compressed",
             Self::Spilled => "spilled",
             Self::DoesNotAddUp => "does_not_add_up",
+            Self::NoFigures => "no_figures",
             Self::NotVerified => "not_verified",
             Self::Unstable => "unstable",
             Self::Throttled => "throttled",

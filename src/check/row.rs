@@ -17,6 +17,9 @@ pub(super) fn findings(claim: &Claim, bounds: Bounds) -> Vec<(What, String)> {
     if !claim.adds_up() {
         found.push((What::DoesNotAddUp, sums(claim)));
     }
+    if claim.achieved_gbps.or(claim.requested_gbps()).is_none() {
+        found.push((What::NoFigures, "it tells neither achieved_gbps nor bytes and time_ns".to_owned()));
+    }
     if claim.verified.is_none() {
         found.push((What::NotVerified, "nobody checked the results".to_owned()));
     }
@@ -111,6 +114,12 @@ mod tests {
         let found = findings(claim, BOUNDS);
         assert_eq!(found.len(), 1, "{found:?}");
         found.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn a_row_whose_figures_have_other_names_is_not_passed_over() {
+        let (what, _) = only(&Claim { achieved_gbps: None, bytes: None, ..sound() });
+        assert_eq!(what, What::NoFigures);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::record;
 const AFTER_HELP: &str = "Exit codes, the first that holds:
   4  unverified rows
   5  rows that are above_peak, cache_resident, compressed, spilled, or do not add up
-  2  files that cannot be read
+  2  files that cannot be read, and rows without figures
   7  cases that failed
   0  nothing, or remarks only
 
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 /// The code that a run ends with when it finds this in its own rows.
 const fn exit_of(what: What) -> Exit {
     match what {
-        What::Unreadable => Exit::Usage,
+        What::Unreadable | What::NoFigures => Exit::Usage,
         What::Unverified => Exit::WrongData,
         What::AbovePeak | What::CacheResident | What::Compressed | What::Spilled | What::DoesNotAddUp => Exit::Implausible,
         What::Failed => Exit::CaseFailed,
