@@ -50,7 +50,8 @@ impl Chart for Latency {
     fn new(group: &Group) -> Result<Self, String> {
         let mut rows = Rows::of(group);
         let lines = lines(group, &mut rows, ("latency", "chase"), |rows, run, row, bytes| {
-            Some((bytes as f64, rows.figure(run, row, row.latency_ns, "latency")?))
+            // Nothing has no place on a logarithmic scale.
+            Some((bytes as f64, rows.figure(run, row, row.latency_ns, "latency").filter(|_| bytes > 0)?))
         });
         let caches = group.colors().into_iter().enumerate().filter_map(|(run, color)| {
             let cache = group.run(run).device.memory.cache_bytes.filter(|&cache| cache > 0)?;

@@ -31,7 +31,9 @@ impl Chart for Saturation {
     fn new(group: &Group) -> Result<Self, String> {
         let mut rows = Rows::of(group);
         let lines = lines(group, &mut rows, ("saturation", "read"), |rows, run, row, units| {
-            Some((units as f64, rows.figure(run, row, row.achieved_gbps, "GB/s")?))
+            // No device has more than it says.
+            let gbps = rows.figure(run, row, row.achieved_gbps, "GB/s").filter(|_| units <= group.run(run).device.units.into())?;
+            Some((units as f64, gbps))
         });
         let (units, axis) = match group.kind() {
             DeviceKind::Cuda => ("multiprocessors", "multiprocessors that read"),

@@ -1,7 +1,7 @@
 //! Exit codes, and the failures that lead to them.
 
 use crate::device::DeviceError;
-use crate::pattern::{PlanError, SelectError};
+use crate::pattern::{CaseId, PlanError, SelectError};
 use crate::record::{LoadError, Run, SaveError, Status, Verdict};
 use crate::report::ReportError;
 use crate::session::{Plans, ServeError};
@@ -110,13 +110,16 @@ impl Failure {
 }
 
 /// Refuses, before anything is measured, what cannot be measured as wished: a
-/// named size that does not fit, or a device with too little memory for any default.
-pub(super) fn check_plans(plans: &Plans) -> Result<(), Failure> {
-    if let Some(error) = plans.error(|id, error| id.size().is_some() || !matches!(error, PlanError::TooLarge(_))) {
-        return Err(Failure::Plan(error.clone()));
+/// size that does not fit and that one of the `names` or an id has, or a device with too little memory for any default.
+pub(super) fn check_plans(plans: &Plans, names: &[String]) -> Result<(), Failure> {
+    let is_named = |id: &CaseId| id.size().is_some() || names.contains(&id.to_string());
+    if let Some((id, error)) = plans.error(|id, error| is_named(id) || !matches!(error, PlanError::TooLarge(_))) {
+        let says = error.to_string();
+        // Reasons that many cases of a run share name none of them.
+        return Err(if says.contains(&id.to_string()) { Failure::Plan(error.clone()) } else { Failure::Usage(format!("'{id}': {says}")) });
     }
     match plans.error(|_, _| true) {
-        Some(error) if plans.no_dram_left() => Err(DeviceError::Unusable(error.to_string()).into()),
+        Some((_, error)) if plans.no_dram_left() => Err(DeviceError::Unusable(error.to_string()).into()),
         _ => Ok(()),
     }
 }
@@ -145,7 +148,10 @@ mod tests {
         let facts = Facts { free_bytes: 8 << 30, ..Facts::H200 };
         let plans = Plans::new(&select(&["footprint".to_owned()], Profile::Full, &facts).unwrap(), &facts);
         assert!(plans.error(|_, error| matches!(error, PlanError::TooLarge(_))).is_some());
-        assert!(check_plans(&plans).is_ok());
+        assert!(check_plans(&plans, &[]).is_ok());
+        // Asked for by name, they are not passed over.
+        let named = plans.ids();
+        assert!(matches!(check_plans(&plans, &named), Err(Failure::Usage(_) | Failure::Plan(_))));
     }
 
     #[test]

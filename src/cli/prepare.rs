@@ -145,7 +145,7 @@ fn look(args: &Args, selected: Selected, processes: u64, go_on: &dyn Fn() -> boo
     let profile = args.profile.unwrap_or(Profile::Quick);
     let ids = select(&args.patterns, profile, &facts)?;
     let mut plans = Plans::new(&ids, &facts);
-    check_plans(&plans)?;
+    check_plans(&plans, &args.patterns)?;
     if let Some(seconds) = args.soak {
         check_soak_of(args, seconds, ids.len())?;
         plans.soak(seconds, &ids).map_err(|latency| {

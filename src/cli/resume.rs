@@ -51,7 +51,7 @@ pub fn resume(args: &Args, go_on: &dyn Fn() -> bool) -> Result<Ready, Failure> {
         ids.extend(named.into_iter().filter(|id| !run.cases.contains(&id.to_string())));
     }
     let mut plans = Plans::new(&ids, &facts);
-    check_plans(&plans)?;
+    check_plans(&plans, &args.patterns)?;
     run.cases = plans.ids();
     plans.retain(|id| !run.measurements.iter().any(|row| row.id == id && is_kept(row.status)));
     if !plans.is_empty() {

@@ -94,9 +94,9 @@ impl Plans {
         self.planned.iter().find(|(planned, _)| planned == id)?.1.as_ref().ok()
     }
 
-    /// The first plan error, for which `wanted` is true.
-    pub fn error(&self, wanted: impl Fn(&CaseId, &PlanError) -> bool) -> Option<&PlanError> {
-        self.planned.iter().find_map(|(id, case)| case.as_ref().err().filter(|e| wanted(id, e)))
+    /// The first case with a plan error for which `wanted` is true, and the error.
+    pub fn error(&self, wanted: impl Fn(&CaseId, &PlanError) -> bool) -> Option<(&CaseId, &PlanError)> {
+        self.planned.iter().find_map(|(id, case)| Some((id, case.as_ref().err().filter(|e| wanted(id, e))?)))
     }
 
     /// Whether no case is left that exercises the memory itself.
