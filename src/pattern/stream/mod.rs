@@ -100,6 +100,14 @@ impl Pattern for Stream {
 
         let layout = layout::Layout { operation, element, array, facts };
         let (plan, ways) = layout.plan();
+        // Beside arrays that just fit stand the sums of all blocks.
+        if plan.footprint_bytes() > facts.free_bytes {
+            let needed = plan.footprint_bytes();
+            return Err(PlanError::TooLarge(format!(
+                "'{id}' needs {needed} bytes and {} are free; choose a smaller size after '@'",
+                facts.free_bytes
+            )));
+        }
         Ok(Case {
             id: id.clone(),
             level: Level::of(array * arrays, facts.cache_bytes),
