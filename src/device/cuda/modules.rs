@@ -373,6 +373,14 @@ mod tests {
     }
 
     #[test]
+    fn what_a_tuner_chooses_from_stays_within_300_kernels_and_a_mib() {
+        let tuned = || SHIPPED.iter().filter(|shipped| shipped.name.starts_with("stream_") && shipped.name != "stream_check");
+        let kernels: usize = tuned().map(|shipped| shipped.ptx.matches(".entry ").count()).sum();
+        let bytes: usize = tuned().map(|shipped| shipped.ptx.len()).sum();
+        assert!(kernels <= 300 && bytes <= 1 << 20, "{kernels} kernels, {bytes} bytes");
+    }
+
+    #[test]
     fn the_trials_run_every_kernel() {
         let launched: Vec<&str> = launches().iter().map(|launch| launch.kernel).collect();
         // What fills buffers and caches and stamps the time belongs to no pattern.
