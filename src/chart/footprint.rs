@@ -8,7 +8,7 @@ use super::page::{Page, Rect};
 use super::rows::{Group, Rows};
 use super::theme::INK;
 use super::{Area, Chart, Outcome, words};
-use crate::pattern::footprint::LINE_BYTES;
+use crate::pattern::LINE_BYTES;
 use crate::pattern::{CaseId, DeviceKind};
 use crate::plateau::{self, Findings, Plateau};
 use crate::record::Measurement;

@@ -4,11 +4,11 @@ use plotters::prelude::DrawingBackend;
 
 use super::bandwidth::quartiles;
 use super::bars::{Bar, Bars, Cluster};
+use super::latency::number_of;
 use super::marks::Symbol;
 use super::page::{PLOT_HEIGHT_MIN, Page, Rect};
 use super::rows::{Group, Rows, array_sizes};
 use super::{Area, Chart, Outcome, words};
-use crate::pattern::CaseId;
 
 const NAME: &str = "gather/kv";
 const CONTIGUOUS: &str = "stream/read/f32";
@@ -24,7 +24,7 @@ impl Chart for Kv {
     fn new(group: &Group) -> Result<Self, String> {
         let mut rows = Rows::of(group);
         let mut pages: Vec<u64> =
-            (0..group.len()).flat_map(|run| &group.run(run).measurements).filter_map(|row| page_of(&row.id)).collect();
+            (0..group.len()).flat_map(|run| &group.run(run).measurements).filter_map(|row| number_of(&row.id, "gather", "kv")).collect();
         pages.sort_unstable();
         pages.dedup();
         let paged = pages.iter().map(|&page| (format!("{} pages", words::bytes(page)), format!("{NAME}/{page}")));
@@ -81,11 +81,4 @@ impl Chart for Kv {
     fn plot<DB: DrawingBackend>(&self, root: &Area<DB>, at: Rect) -> Outcome<DB> {
         self.bars.draw(root, at)
     }
-}
-
-/// The page of a case at its default size.
-fn page_of(id: &str) -> Option<u64> {
-    let id = CaseId::new(id);
-    let page = id.name().strip_prefix(NAME)?.strip_prefix('/')?.parse().ok()?;
-    id.size().is_none().then_some(page)
 }

@@ -1,7 +1,7 @@
 //! Where the chunks of `gather` and `scatter` lie: how large they are, how far apart,
 //! how many, and what the index costs that says where each is.
 
-use super::size::{Sizing, default_size, size_of};
+use super::size::{Sizing, default_size, room_bytes, size_of};
 use super::{CaseId, DeviceKind, Facts, Parameters, PlanError};
 
 /// A place in an index.
@@ -78,7 +78,7 @@ impl Chunks {
                 COUNT_MAX * pitch_bytes
             )));
         }
-        if count > room_for(facts.free_bytes / 10 * 9) {
+        if count > room_for(room_bytes(facts)) {
             return Err(PlanError::TooLarge(format!(
                 "'{id}' needs {} MiB with the index, and {} MiB are free, of which a tenth is left to others; choose a smaller size after '@', or none for the default",
                 (count * (arrays * pitch_bytes + PLACE_BYTES)) >> 20,

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use self::tiling::Tiling;
 use super::plan::{Arg, Buffer, Launch, Plan, Work, sum_tolerance};
-use super::size::numbers;
+use super::size::{numbers, room_bytes};
 use super::{Bytes, Case, CaseId, DeviceKind, Facts, Level, Parameters, Pattern, Pipe, PlanError, Profile};
 
 const SEED_INPUT: u32 = 0x5EED_0C31;
@@ -142,7 +142,7 @@ impl Pattern for Conv3d {
                 (cuda_plan(&shape, &tiling, facts), Some(tiling.issued_bytes()))
             }
         };
-        if plan.footprint_bytes() > facts.free_bytes / 10 * 9 {
+        if plan.footprint_bytes() > room_bytes(facts) {
             return Err(PlanError::TooLarge(format!(
                 "'{id}' needs {} MiB and {} MiB are free; choose fewer channels or a smaller volume after '@'",
                 plan.footprint_bytes() >> 20,

@@ -9,13 +9,11 @@
 
 use serde_json::json;
 
-use super::plan::{Arg, Body, Buffer, Launch, Plan, Work};
+use super::plan::{Arg, Body, Buffer, LINE_BYTES, Launch, Plan, Work};
 use super::{Bytes, Case, CaseId, DeviceKind, Facts, Level, Parameters, Pattern, PlanError, Profile};
 
 /// Footprints are multiples of this, so that every kernel's tiles and lines divide them.
 pub const GRANULE_BYTES: u64 = 64 << 10;
-/// What is read or copied at once in random order.
-pub const LINE_BYTES: u64 = 128;
 
 /// One execution moves about this many bytes for each multiprocessor: 1 ms at the 40 GB/s or so
 /// that each gets from the L2 caches of today's cards.

@@ -8,7 +8,7 @@
 use serde_json::json;
 
 use super::plan::{Arg, Body, Buffer, Launch, Plan, Work, sum_tolerance};
-use super::size::numbers;
+use super::size::{numbers, room_bytes};
 use super::{Bytes, Case, CaseId, DeviceKind, Facts, Level, Parameters, Pattern, Pipe, PlanError, Profile};
 
 const SEED_WEIGHTS: u32 = 0x5EED_0A17;
@@ -224,7 +224,7 @@ fn batch(id: &CaseId) -> Result<(u64, Cuda), PlanError> {
 /// The sizes that an id names, or the default ones.
 fn shape(id: &CaseId, batch: u64, facts: &Facts) -> Result<Shape, PlanError> {
     let sized = |rows, columns| Shape { matrices: MATRICES, batch, rows, columns };
-    let fits_memory = |shape: &Shape| shape.footprint_bytes() <= facts.free_bytes / 10 * 9;
+    let fits_memory = |shape: &Shape| shape.footprint_bytes() <= room_bytes(facts);
     let Some(text) = id.size() else {
         let (mut rows, mut columns) = match facts.kind {
             DeviceKind::Cuda => (16_384, 16_384),

@@ -11,7 +11,8 @@ use super::memory::Region;
 use super::share::{Findings, Share};
 use super::{Loaded, Stores, Task, Timed, stream};
 use crate::device::DeviceError;
-use crate::pattern::footprint::{LINE_BYTES, Order};
+use crate::pattern::LINE_BYTES;
+use crate::pattern::footprint::Order;
 use crate::pattern::{Arg, Data, Launch, data};
 
 /// Words of what is read or copied at once in random order.
